@@ -1,0 +1,130 @@
+// The options of a Queue.
+
+import { DEFAULT_MAX_PAYLOAD_BYTES } from '../payload.ts';
+import { isStandardSchema, type StandardSchemaV1 } from '../schema.ts';
+import {
+  type BaseOptions,
+  baseOptionNames,
+  type ResolvedBaseOptions,
+  resolveBaseOptions,
+} from './base-options.ts';
+import {
+  invalidOption,
+  isGiven,
+  readBoolean,
+  readFunction,
+  readNumber,
+  readObject,
+  readString,
+} from './checks.ts';
+import { type DefaultJobOptions, type JobsOptions, resolveJobOptions } from './job-options.ts';
+import { findUnknownOptions, type UnknownOption } from './unknown-options.ts';
+
+/** Computes the next time of a scheduler; must be given to both Queue and Worker. */
+export type RepeatStrategy = (
+  millis: number,
+  // biome-ignore lint/suspicious/noExplicitAny: a strategy may annotate its own options type.
+  opts: any,
+  name?: string,
+) => number | undefined | Promise<number | undefined>;
+
+export interface QueueSettings {
+  /** A cron strategy of your own. Default: cron patterns. */
+  repeatStrategy?: RepeatStrategy;
+  /** Only meaningful for repeatable jobs of v5. Default `md5`. */
+  repeatKeyHashAlgorithm?: string;
+}
+
+export interface QueueOptions extends BaseOptions {
+  /** Options of every job added here, unless the job has its own. Default `{}`. */
+  defaultJobOptions?: DefaultJobOptions;
+  /** Cap of the event stream, in entries. Default 10,000. */
+  streams?: { events?: { maxLen?: number } };
+  /** Do not write the queue's settings on construction. Default false. */
+  skipMetasUpdate?: boolean;
+  settings?: QueueSettings;
+  /** Checks the data of every job before it is added. Default: no check. */
+  schema?: StandardSchemaV1;
+  /** Most bytes of JSON a job's data may have. Default 10 MB. */
+  maxPayloadBytes?: number;
+}
+
+export interface ResolvedQueueOptions extends ResolvedBaseOptions {
+  /** Frozen, and checked already. */
+  readonly defaultJobOptions: Readonly<JobsOptions>;
+  readonly streams: { readonly events: { readonly maxLen: number } };
+  readonly skipMetasUpdate: boolean;
+  readonly settings: {
+    readonly repeatStrategy: RepeatStrategy | null;
+    readonly repeatKeyHashAlgorithm: string;
+  };
+  /** null = no check. */
+  readonly schema: StandardSchemaV1 | null;
+  /** Bytes. */
+  readonly maxPayloadBytes: number;
+  /** Option names nobody knows, for one warning. */
+  readonly unknown: readonly UnknownOption[];
+}
+
+const names = [
+  ...baseOptionNames,
+  'defaultJobOptions',
+  'streams',
+  'skipMetasUpdate',
+  'settings',
+  'schema',
+  'maxPayloadBytes',
+] as const satisfies readonly (keyof QueueOptions)[];
+
+/** BullMQ's default; about the last thousand jobs, at some ten events each. */
+const DEFAULT_MAX_EVENTS = 10_000;
+
+export function resolveQueueOptions(input: QueueOptions | null | undefined): ResolvedQueueOptions {
+  const opts: QueueOptions = readObject('options', input);
+  const maxPayloadBytes = readMaxPayloadBytes(opts.maxPayloadBytes);
+  return Object.freeze({
+    ...resolveBaseOptions(opts),
+    defaultJobOptions: readDefaults(opts.defaultJobOptions, maxPayloadBytes),
+    streams: readStreams(opts.streams),
+    skipMetasUpdate: readBoolean('skipMetasUpdate', opts.skipMetasUpdate, false),
+    settings: readSettings(opts.settings),
+    schema: readSchema(opts.schema),
+    maxPayloadBytes,
+    unknown: findUnknownOptions(opts, names),
+  });
+}
+
+export function readMaxPayloadBytes(value: unknown): number {
+  return readNumber('maxPayloadBytes', value, DEFAULT_MAX_PAYLOAD_BYTES, { min: 1 });
+}
+
+export function readSchema(schema: unknown): StandardSchemaV1 | null {
+  if (!isGiven(schema)) return null;
+  if (isStandardSchema(schema)) return schema;
+  throw invalidOption('schema', 'a Standard Schema (zod, valibot, arktype, …)', schema);
+}
+
+/** Resolving them once here makes a mistake show at construction, not at the first add. */
+function readDefaults(defaults: JobsOptions | undefined, maxPayloadBytes: number): Readonly<JobsOptions> {
+  const copy = Object.freeze({ ...readObject('defaultJobOptions', defaults) });
+  resolveJobOptions(undefined, copy, { maxPayloadBytes });
+  return copy;
+}
+
+function readStreams(streams: QueueOptions['streams']): ResolvedQueueOptions['streams'] {
+  const events = readObject('streams.events', readObject('streams', streams).events);
+  const maxLen = readNumber('streams.events.maxLen', events.maxLen, DEFAULT_MAX_EVENTS, { integer: true });
+  return Object.freeze({ events: Object.freeze({ maxLen }) });
+}
+
+function readSettings(input: QueueSettings | undefined): ResolvedQueueOptions['settings'] {
+  const settings = readObject('settings', input);
+  return Object.freeze({
+    repeatStrategy: readFunction('settings.repeatStrategy', settings.repeatStrategy),
+    repeatKeyHashAlgorithm: readString(
+      'settings.repeatKeyHashAlgorithm',
+      settings.repeatKeyHashAlgorithm,
+      'md5',
+    ),
+  });
+}
