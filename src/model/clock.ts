@@ -4,9 +4,9 @@
 export interface Clock {
   /** Takes in the server's time from a reply that has just arrived. */
   observe(serverNowMs: number): void;
-  /** Milliseconds since the epoch. */
+  /** Whole milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds from now until that time; 0 if it has passed. */
+  /** Whole milliseconds from now until that time; 0 if it has passed. */
   untilMs(serverTimeMs: number): number;
 }
 
@@ -14,7 +14,7 @@ export interface Clock {
 // clock was set back, not that the reply was slow.
 const MAX_REPLY_AGE_MS = 5_000;
 
-// Quartz drifts by some 50 ms in a quarter of an hour; half a minute keeps that far below a millisecond's worth.
+// Two clocks drift apart by some 50 ms in a quarter of an hour; half a minute keeps that near one millisecond.
 const BEST_VALID_MS = 30_000;
 
 export class ServerClock implements Clock {
@@ -49,11 +49,16 @@ export class ServerClock implements Clock {
 
   /** The server's time; the local wall clock until a first reply has come. */
   now(): number {
-    return this.#offsetMs === undefined ? Date.now() : this.#monotonic() + this.#offsetMs;
+    return Math.floor(this.#exactNow());
   }
 
   untilMs(serverTimeMs: number): number {
-    return Math.max(0, serverTimeMs - this.now());
+    // Rounded up: a timer that rings a fraction early would only ring again.
+    return Math.max(0, Math.ceil(serverTimeMs - this.#exactNow()));
+  }
+
+  #exactNow(): number {
+    return this.#offsetMs === undefined ? Date.now() : this.#monotonic() + this.#offsetMs;
   }
 }
 

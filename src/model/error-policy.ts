@@ -57,22 +57,39 @@ const transientCodes = new Set([
   'ER_LOCK_DEADLOCK',
   'ER_LOCK_WAIT_TIMEOUT',
   'ER_CON_COUNT_ERROR',
+  // our own reports about a server that will be back
+  'NO_SERVER',
+  'OUTCOME_UNKNOWN',
+  'SERVER_LOADING',
+  'SERVER_OUT_OF_MEMORY',
+  'SERVER_READ_ONLY',
 ]);
 
-const transientNames = new Set([
-  'AbortError',
-  'TimeoutError',
-  'MaxRetriesPerRequestError',
-  'ClusterAllFailedError',
-  'OutcomeUnknownError',
-]);
+// AbortError is what fetch throws when its signal's time is up; the other two are ioredis' words for an outage.
+const transientNames =
+  /^AbortError$|^MaxRetriesPerRequestError$|^ClusterAllFailedError$|Timeout(Error|Exception)?$/;
+
+// Looked at before any text: "timeout is required" is not a timeout.
+const permanentNames = /Validation|^ZodError$|^ValiError$|^SyntaxError$/;
 
 // First words of Redis replies that an operator or the passing of time will change. WRONGTYPE and the like will not.
 const redisTrouble =
   /^(LOADING|OOM|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED)\b/;
 
-const troubleWords =
-  /\b(timed? ?out|timeout|connection (refused|reset|closed|lost)|socket hang up|fetch failed|network error|command timed out)\b/i;
+// For errors that carry nothing but a sentence.
+const troubleWords = new RegExp(
+  [
+    'timed out',
+    '(i/o|request|connect|connection|socket|read|gateway|operation|query) timeout',
+    'timeout (of \\d+ ?ms )?exceeded',
+    'timeout acquiring a connection',
+    'connection (is )?(refused|reset|closed|lost|terminated)',
+    'socket hang up',
+    'fetch failed',
+    'network error',
+  ].join('|'),
+  'i',
+);
 
 // An error may be wrapped (fetch puts the network error in `cause`), but a cycle of causes must not hang us.
 const MAX_CAUSES = 5;
@@ -81,11 +98,12 @@ function isKnownTransient(error: unknown, depth: number): boolean {
   const status = httpStatus(error);
   if (status !== undefined) return status >= 500 || status === 429;
 
+  const name = readThrown(error, 'name');
+  if (typeof name === 'string' && permanentNames.test(name)) return false;
   if (isConnectionError(error)) return true;
   const code = readThrown(error, 'code');
   if (typeof code === 'string' && transientCodes.has(code)) return true;
-  const name = readThrown(error, 'name');
-  if (typeof name === 'string' && transientNames.has(name)) return true;
+  if (typeof name === 'string' && transientNames.test(name)) return true;
   const message = typeof error === 'string' ? error : readThrown(error, 'message');
   if (typeof message === 'string' && (redisTrouble.test(message) || troubleWords.test(message))) return true;
 

@@ -21,6 +21,7 @@ export { describeGiven } from './errors/describe.ts';
 export {
   isConnectionError,
   isDelayedError,
+  isInstance,
   isRateLimitError,
   isTransientError,
   isUnrecoverable,

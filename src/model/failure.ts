@@ -1,7 +1,7 @@
 // Turns whatever a processor threw into an Error, and an Error into the two texts a failed job keeps. Nothing in
 // here throws: a job must be able to fail even with the strangest of errors.
 
-import { describeGiven, readThrown } from './errors.ts';
+import { describeGiven, isInstance, readThrown } from './errors.ts';
 
 /** Texts stored by the engine itself; BullMQ's, because dashboards and tests compare them. */
 export const STALLED_TOO_OFTEN = 'job stalled more than allowable limit';
@@ -13,7 +13,7 @@ const MAX_TEXT_LENGTH = 65_536;
 
 /** Always an Error with a readable message; a real Error is returned as it is. */
 export function normaliseError(thrown: unknown): Error {
-  if (thrown instanceof Error && typeof readThrown(thrown, 'message') === 'string') return thrown;
+  if (isInstance(thrown, Error) && typeof readThrown(thrown, 'message') === 'string') return thrown as Error;
   if (typeof thrown === 'string') return new Error(thrown);
 
   const message = readThrown(thrown, 'message');
@@ -37,12 +37,20 @@ export interface FailureText {
 
 export function failureText(error: Error): FailureText {
   const message = readThrown(error, 'message');
-  const reason = typeof message === 'string' ? message : 'Unreadable error';
+  const reason = typeof message === 'string' ? message || innerMessages(error) : 'Unreadable error';
   const stack = readThrown(error, 'stack');
   return {
     reason: clip(reason),
     stack: clip(typeof stack === 'string' && stack !== '' ? stack : reason),
   };
+}
+
+/** Node reports a refused connection as an AggregateError with no message of its own. */
+function innerMessages(error: Error): string {
+  const inner = readThrown(error, 'errors');
+  if (!Array.isArray(inner)) return '';
+  const messages = inner.map((one) => readThrown(one, 'message')).filter((text) => typeof text === 'string');
+  return messages.join('; ');
 }
 
 function clip(text: string): string {

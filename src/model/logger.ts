@@ -56,9 +56,9 @@ export function boundLogger(logger: Logger, fields: LogFields): BoundLogger {
   const at =
     (level: LogLevel): Log =>
     (event, more) => {
-      const all = { ...fields, ...more };
-      if (all.error instanceof Error) all.error = plainError(all.error);
       try {
+        const all = { ...fields, ...more };
+        if (all.error instanceof Error) all.error = plainError(all.error);
         if (fieldsFirst) logger[level](all, event);
         else logger[level](event, all);
       } catch {

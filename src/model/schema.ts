@@ -18,7 +18,7 @@ export function validateWith<Output>(
   where: string,
 ): Output | Promise<Output> {
   const result = schema['~standard'].validate(value);
-  return result instanceof Promise ? result.then((r) => accept(r, where)) : accept(result, where);
+  return 'then' in result ? result.then((settled) => accept(settled, where)) : accept(result, where);
 }
 
 /** Recognised by shape: arktype's schemas are functions, others are objects. */

@@ -68,7 +68,7 @@ const jobOptions = rows({
     family: 'caller',
     exact: true,
     message: (d) => `Priority should be between 0 and ${d.limit}`,
-    hint: '1 is the highest priority; 0 means none and runs before all prioritized jobs.',
+    hint: 'The highest priority is 1; 0 means none and runs before all prioritized jobs.',
   },
   JITTER_RANGE: {
     family: 'caller',

@@ -22,32 +22,39 @@ export function readThrown(thrown: unknown, property: string): unknown {
   }
 }
 
-function hasName(error: unknown, name: string): boolean {
-  return readThrown(error, 'name') === name;
+function isA(thrown: unknown, type: Function, name: string): boolean {
+  return isInstance(thrown, type) || readThrown(thrown, 'name') === name;
+}
+
+/** `instanceof` that survives a revoked proxy. */
+export function isInstance(thrown: unknown, type: Function): boolean {
+  try {
+    return thrown instanceof type;
+  } catch {
+    return false;
+  }
 }
 
 export function isUnrecoverable(error: unknown): boolean {
   return (
-    error instanceof UnrecoverableError ||
-    hasName(error, 'UnrecoverableError') ||
-    hasName(error, 'PermanentError')
+    isA(error, UnrecoverableError, 'UnrecoverableError') || readThrown(error, 'name') === 'PermanentError'
   );
 }
 
 export function isTransientError(error: unknown): boolean {
-  return error instanceof TransientError || hasName(error, 'TransientError');
+  return isA(error, TransientError, 'TransientError');
 }
 
 export function isDelayedError(error: unknown): boolean {
-  return error instanceof DelayedError || hasName(error, 'DelayedError');
+  return isA(error, DelayedError, 'DelayedError');
 }
 
 export function isWaitingError(error: unknown): boolean {
-  return error instanceof WaitingError || hasName(error, 'WaitingError');
+  return isA(error, WaitingError, 'WaitingError');
 }
 
 export function isWaitingChildrenError(error: unknown): boolean {
-  return error instanceof WaitingChildrenError || hasName(error, 'WaitingChildrenError');
+  return isA(error, WaitingChildrenError, 'WaitingChildrenError');
 }
 
 export function isRateLimitError(error: unknown): boolean {
@@ -56,7 +63,7 @@ export function isRateLimitError(error: unknown): boolean {
 
 /** BullMQ's notion of a connection error: worth trying again, never a job's failure. */
 export function isConnectionError(error: unknown): boolean {
-  if (error instanceof ConnectionClosedError || hasName(error, 'ConnectionClosedError')) return true;
+  if (isA(error, ConnectionClosedError, 'ConnectionClosedError')) return true;
   const message = readThrown(error, 'message');
   if (message === CONNECTION_CLOSED_ERROR_MSG) return true;
   if (typeof message === 'string' && message.includes('ECONNREFUSED')) return true;

@@ -47,7 +47,7 @@ export const stateErrors = rows({
   PARTLY_REFUSED: {
     family: 'state',
     message: (d) =>
-      `addBulk: expected to add ${d.total} jobs, ${d.refusedCount} refused; the first: ${d.first}`,
+      `addBulk: expected to add ${d.total} jobs, ${d.refusedCount} refused (the first: ${d.first}).`,
     hint: 'The others are in the queue: error.added has their ids, error.refused the index and error of the rest.',
   },
 });

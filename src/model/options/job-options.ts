@@ -196,9 +196,12 @@ function readPriority(value: unknown): number {
   return priority;
 }
 
-/** Whole numbers reach the server: a fraction there is an error after half of the work is done. */
+/**
+ * Whole numbers reach the server: a fraction there is an error after half of the work is done. Rounded up, because
+ * 0 has a meaning of its own.
+ */
 function readCount(option: string, value: unknown): number {
-  const count = Math.round(checkFinite(option, value));
+  const count = Math.ceil(checkFinite(option, value));
   if (count < 0) throw invalidOption(option, 'a number of at least 0', value);
   return count;
 }

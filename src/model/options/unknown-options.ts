@@ -1,6 +1,8 @@
 // Finds option names nobody knows and the known name that was probably meant. BullMQ ignores them and its
 // integrations pass extra ones, so they are reported and not refused.
 
+import { yokeError } from '../errors.ts';
+
 export interface UnknownOption {
   readonly name: string;
   /** The known option with the closest name, if one is close enough to be a slip. */
@@ -15,6 +17,14 @@ export function findUnknownOptions(options: object, known: readonly string[]): r
     unknown.push(nearest === undefined ? { name } : { name, nearest });
   }
   return Object.freeze(unknown);
+}
+
+/** For option objects that are ours alone, where nothing has to be tolerated. Throws UNKNOWN_OPTION. */
+export function refuseUnknownOptions(path: string, options: object, known: readonly string[]): void {
+  const first = findUnknownOptions(options, known)[0];
+  if (first === undefined) return;
+  const suggestion = first.nearest === undefined ? '' : `; did you mean ${first.nearest}`;
+  throw yokeError('UNKNOWN_OPTION', { option: `${path}.${first.name}`, suggestion });
 }
 
 /** A third of the letters may differ: "concurency" is a slip, "color" is not a "connection". */
