@@ -5,7 +5,7 @@ export default defineConfig({
     index: 'src/index.ts',
     testing: 'src/testing/index.ts',
     // Its own file because it is the entry of a worker thread.
-    'wasm-thread': 'src/server/wasm-thread.ts',
+    'wasm-thread': 'src/server/wasm-thread.mjs',
   },
   format: 'esm',
   platform: 'node',
