@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { askServer } from '../../src/server/ask-server.ts';
 import { nativeServerBinary, startServer } from '../../src/server/throwaway-server.ts';
 import { clientOf, untilAbsent } from './clients.ts';
 
@@ -46,8 +47,6 @@ it('refuses a named binary that cannot be run', async () => {
 
 it('starts with a password', async () => {
   const server = await startServer({ kind: 'native', args: ['--requirepass', 'secret'] });
-  const client = clientOf(server.connection);
-  await client.auth('secret');
-  expect(await client.ping()).toBe('PONG');
+  expect(await askServer(server.connection, [['AUTH', 'secret'], ['PING']])).toEqual(['OK', 'PONG']);
   await server.stop();
 });
