@@ -41,6 +41,7 @@ describe('strict', () => {
     ['ioredis giving up', named('MaxRetriesPerRequestError')],
     ['our own report of a loading server', yokeError('SERVER_LOADING', { call: 'add' })],
     ['an unknown outcome', yokeError('OUTCOME_UNKNOWN')],
+    ['a network error that has an exit status', Object.assign(withCode('ECONNRESET'), { status: 1 })],
     ['HTTP 500', { status: 500 }],
     ['HTTP 503 as statusCode', { statusCode: 503 }],
     ['HTTP 502 in a response', { response: { status: 502 } }],

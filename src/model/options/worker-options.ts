@@ -42,10 +42,10 @@ export function resolveWorkerOptions(input: WorkerOptions | null | undefined): R
   const opts: WorkerOptions = readObject('options', input);
   refuseUnsupported('options', opts, unsupported);
   const lockDuration = readNumber('lockDuration', opts.lockDuration, DEFAULT_LOCK_DURATION_MS, { min: 1 });
-  const atLeast = (key: ErrorKey, value: unknown, byDefault: number) =>
+  const atLeast0 = (key: ErrorKey, value: unknown, byDefault: number) =>
     readBullNumber(key, value, byDefault, (n) => n >= 0);
   const above0 = (key: ErrorKey, value: unknown, byDefault: number) =>
-    readBullNumber(key, value, byDefault, (n) => n > 0);
+    readBullNumber(key, value, byDefault, (n) => n > 0 && Number.isFinite(n));
 
   return Object.freeze({
     ...resolveBaseOptions(opts),
@@ -61,8 +61,12 @@ export function resolveWorkerOptions(input: WorkerOptions | null | undefined): R
     lockDuration,
     lockRenewTime: readRenewTime(opts.lockRenewTime, lockDuration),
     stalledInterval: above0('STALLED_INTERVAL_INVALID', opts.stalledInterval, DEFAULT_STALLED_INTERVAL_MS),
-    maxStalledCount: atLeast('MAX_STALLED_COUNT_INVALID', opts.maxStalledCount, 1),
-    maxStartedAttempts: atLeast(
+    // Infinity is a way to say "never", but it must reach the server as a number.
+    maxStalledCount: Math.min(
+      atLeast0('MAX_STALLED_COUNT_INVALID', opts.maxStalledCount, 1),
+      Number.MAX_SAFE_INTEGER,
+    ),
+    maxStartedAttempts: atLeast0(
       'MAX_STARTED_ATTEMPTS_INVALID',
       opts.maxStartedAttempts,
       Number.POSITIVE_INFINITY,
@@ -85,7 +89,7 @@ export function resolveWorkerOptions(input: WorkerOptions | null | undefined): R
 
 /** `concurrency` can be set while the worker runs; the setter checks it here. */
 export function assertConcurrency(value: unknown): asserts value is number {
-  readBullNumber('CONCURRENCY_INVALID', value ?? Number.NaN, 1, (n) => n > 0);
+  readBullNumber('CONCURRENCY_INVALID', value ?? Number.NaN, 1, (n) => n > 0 && Number.isFinite(n));
 }
 
 /** BullMQ has its own sentence for each of these, whatever is wrong with the value. */
@@ -96,7 +100,7 @@ function readBullNumber(
   isRight: (n: number) => boolean,
 ): number {
   if (!isGiven(value)) return byDefault;
-  if (typeof value === 'number' && Number.isFinite(value) && isRight(value)) return value;
+  if (typeof value === 'number' && isRight(value)) return value;
   throw yokeError(key, { given: value });
 }
 

@@ -173,6 +173,7 @@ describe('what would be stored wrong is refused', () => {
     [{ removeOnComplete: 1.5 }, 'INVALID_OPTION', /^removeOnComplete: expected an integer/],
     [{ removeOnFail: { count: 'x' } }, 'INVALID_OPTION', /^removeOnFail\.count: /],
     [{ removeOnFail: { age: '1h' } }, 'INVALID_OPTION', /^removeOnFail\.age: expected a number of seconds/],
+    [{ removeOnFail: { age: -1 } }, 'INVALID_OPTION', /^removeOnFail\.age: /],
     [{ removeOnFail: { age: 1, limit: -1 } }, 'INVALID_OPTION', /^removeOnFail\.limit: /],
     [{ jobId: 17 }, 'INVALID_OPTION', /^jobId: expected a string, got 17/],
     [{ jobId: '17' }, 'CUSTOM_ID_INTEGER', /^Custom Id cannot be integers$/],

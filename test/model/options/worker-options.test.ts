@@ -86,6 +86,17 @@ it('keeps BullMQ’s shorthands for what to keep', () => {
   expect(resolve({ removeOnFail: 100 }).removeOnFail).toEqual({ count: 100 });
 });
 
+it('Infinity means never, where BullMQ lets it', () => {
+  const resolved = resolve({
+    maxStalledCount: Number.POSITIVE_INFINITY,
+    maxStartedAttempts: Number.POSITIVE_INFINITY,
+  });
+  expect(resolved.maxStalledCount).toBe(Number.MAX_SAFE_INTEGER);
+  expect(resolved.maxStartedAttempts).toBe(Number.POSITIVE_INFINITY);
+  expect(() => resolve({ stalledInterval: Number.POSITIVE_INFINITY })).toThrow('stalledInterval must be');
+  expect(() => resolve({ maxStalledCount: Number.NaN })).toThrow('maxStalledCount must be');
+});
+
 describe('BullMQ’s own texts', () => {
   it.each<[object, string]>([
     [{ concurrency: 0 }, 'concurrency must be a finite number greater than 0'],
