@@ -190,12 +190,12 @@ const objects = rows({
   },
   QUEUE_CLOSED: {
     family: 'caller',
-    message: (d) => `${d.call}: expected an open queue, got "${d.queue}", which was closed.`,
+    message: (d) => `Queue "${d.queue}": expected it to be open, got a call after close().`,
     hint: 'Close the queue after its last call, or create a new one.',
   },
   WORKER_CLOSED: {
     family: 'caller',
-    message: (d) => `${d.call}: expected an open worker, got one of "${d.queue}", which was closed.`,
+    message: (d) => `Worker of "${d.queue}": expected it to be open, got a call after close().`,
     hint: 'Create a new worker; a closed one does not start again.',
   },
 });
