@@ -22,7 +22,8 @@ export type BackoffStrategy = (
   job?: any,
 ) => Promise<number | undefined> | number | undefined;
 
-// 2^(attempt−1) outgrows every sorted-set score; the year 33,000 is late enough.
+// 2^(attempt−1) outgrows every sorted-set score and becomes Infinity, which times 0 is no number at all. Thirty
+// thousand years are late enough.
 const MAX_DELAY_MS = 1e15;
 
 /** Accepts BullMQ's two forms; undefined if there is no backoff. Throws a typed error for anything else. */
@@ -70,7 +71,8 @@ export function backoffDelay(
   const delay = backoff.delay ?? 0;
   let base: number;
   if (backoff.type === 'fixed') base = delay;
-  else if (backoff.type === 'exponential') base = Math.round(2 ** (attempt - 1) * delay);
+  else if (backoff.type === 'exponential')
+    base = Math.round(Math.min(2 ** (attempt - 1), MAX_DELAY_MS) * delay);
   else throw yokeError('BACKOFF_UNKNOWN', { type: backoff.type });
 
   const capped = Math.min(base, backoff.maxDelay ?? MAX_DELAY_MS, MAX_DELAY_MS);
