@@ -12,5 +12,6 @@ export default defineConfig({
   target: 'node20.19',
   dts: true,
   sourcemap: true,
+  fixedExtension: false,
   clean: true,
 });

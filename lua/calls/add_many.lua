@@ -1,0 +1,14 @@
+--- add_many: adds jobs, each on its own
+--- @flags  refuses-when-full
+--- @items  add
+--- @reply  items
+local items = require("lib.items")
+
+local transitions = { add = require("transitions.add") }
+
+return {
+  run = function(q, _, list)
+    return items.run(q, list, transitions)
+  end,
+  render = items.as_is,
+}

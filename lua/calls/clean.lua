@@ -1,0 +1,77 @@
+--- clean: removes jobs of one state that are older than a moment
+--- @arg    state    string   wait, paused, active, delayed, prioritized, completed or failed
+--- @arg    cutoff   string   ms
+--- @arg    limit    int      look at this many at most; 0 for all
+--- @arg    most     int      how many jobs this call may remove
+--- @reply  ids
+local events = require("lib.events")
+local items = require("lib.items")
+local jobs = require("lib.jobs")
+local leases = require("lib.leases")
+local removal = require("lib.removal")
+local schedules = require("lib.schedules")
+
+-- The moment a job's age is counted from, by the state it is in.
+local function age_of(job, state)
+  if state == "prioritized" then
+    return job.timestamp
+  end
+  if state == "delayed" then
+    return job.processed_on or job.timestamp
+  end
+  return job.finished_on or job.processed_on or job.timestamp
+end
+
+local function is_due(q, id, state, cutoff)
+  local job = jobs.load(q, id)
+  if not job then
+    return true
+  end
+  if state == "active" and leases.is_held(q, id) then
+    return false
+  end
+  if schedules.is_pending(q, id, job.schedule_id) then
+    return false
+  end
+  local since = age_of(job, state)
+  return not since or since <= cutoff
+end
+
+local function candidates(q, key, arg)
+  if arg.state == "completed" or arg.state == "failed" then
+    local most = arg.limit > 0 and math.min(arg.limit, arg.most) or arg.most
+    return call("ZRANGEBYSCORE", key, "-inf", arg.cutoff, "LIMIT", 0, most), true
+  end
+  if arg.state == "delayed" or arg.state == "prioritized" then
+    return call("ZRANGE", key, 0, arg.limit > 0 and arg.limit - 1 or -1), false
+  end
+  return call("LRANGE", key, arg.limit > 0 and -arg.limit or 0, -1), false
+end
+
+return {
+  run = function(q, arg)
+    local is_list = arg.state == "wait" or arg.state == "paused" or arg.state == "active"
+    local key = q[arg.state]
+    local ids, is_sure = candidates(q, key, arg)
+    local cleaned = {}
+    -- Lists are walked from the tail: the oldest first.
+    for i = is_list and #ids or 1, is_list and 1 or #ids, is_list and -1 or 1 do
+      if #cleaned >= arg.most then
+        break
+      end
+      local id = ids[i]
+      if is_sure or is_due(q, id, arg.state, tonumber(arg.cutoff)) then
+        if is_list then
+          call("LREM", key, -1, id)
+        else
+          call("ZREM", key, id)
+        end
+        removal.erase(q, id, true)
+        cleaned[#cleaned + 1] = id
+      end
+    end
+    events.append(q, "cleaned", "count", #cleaned)
+    return cleaned
+  end,
+  render = items.as_is,
+}

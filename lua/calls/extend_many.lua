@@ -1,0 +1,13 @@
+--- extend_many: renews the leases of one worker
+--- @items  extend
+--- @reply  items
+local items = require("lib.items")
+
+local transitions = { extend = require("transitions.extend") }
+
+return {
+  run = function(q, _, list)
+    return items.run(q, list, transitions)
+  end,
+  render = items.as_is,
+}

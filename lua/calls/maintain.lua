@@ -1,0 +1,51 @@
+--- maintain: one tick of a queue's upkeep
+--- Jobs whose lease ran out go back to wait, and all that are active now become the next tick's suspects: a
+--- worker that lives clears its own by extending or finishing. One tick per interval, whoever calls first.
+--- @arg    max_stalls    int
+--- @arg    interval_ms   int
+--- @reply  recovered ids, ms until the next tick may run (0 if this one ran)
+local events = require("lib.events")
+local items = require("lib.items")
+local reclaim = require("transitions.reclaim")
+
+-- Redis refuses to unpack much more than this.
+local BATCH = 7000
+
+local function recover(q, arg)
+  local suspects = call("SMEMBERS", q.stalled)
+  if #suspects == 0 then
+    return {}
+  end
+  call("DEL", q.stalled)
+  local recovered = {}
+  for _, id in ipairs(suspects) do
+    if string.sub(id, 1, 2) == "0:" then
+      call("LREM", q.active, 1, id)
+    elseif reclaim(q, { job_id = id, max_stalls = arg.max_stalls }) == "ok" then
+      recovered[#recovered + 1] = id
+    end
+  end
+  return recovered
+end
+
+local function suspect_all(q)
+  local active = call("LRANGE", q.active, 0, -1)
+  for first = 1, #active, BATCH do
+    call("SADD", q.stalled, unpack(active, first, math.min(first + BATCH - 1, #active)))
+  end
+end
+
+return {
+  run = function(q, arg)
+    local wait_ms = call("PTTL", q.stalled_check)
+    if wait_ms ~= -2 then
+      return { {}, tostring(math.max(wait_ms, 1)) }
+    end
+    call("SET", q.stalled_check, q.now_text, "PX", arg.interval_ms)
+    events.trim(q)
+    local recovered = recover(q, arg)
+    suspect_all(q)
+    return { recovered, "0" }
+  end,
+  render = items.as_is,
+}

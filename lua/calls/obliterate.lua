@@ -1,0 +1,82 @@
+--- obliterate: removes a paused queue and all its jobs
+--- Bounded; called again until it says that nothing is left.
+--- @arg    is_forced   flag   also with active jobs
+--- @arg    most        int    how many jobs this call may remove
+--- @reply  done | more | not_paused | has_active
+local items = require("lib.items")
+local keys = require("lib.keys")
+local queue = require("lib.queue")
+local removal = require("lib.removal")
+
+local function empty_list(q, key, most, with_lock)
+  local removed = 0
+  while removed < most do
+    local id = call("RPOP", key)
+    if not id then
+      break
+    end
+    if with_lock then
+      call("DEL", keys.lock(q, id))
+    end
+    removal.erase(q, id, true)
+    removed = removed + 1
+  end
+  return removed
+end
+
+local function empty_zset(q, key, most)
+  local removed = 0
+  local ids = most > 0 and call("ZRANGE", key, 0, most - 1) or {}
+  for _, id in ipairs(ids) do
+    call("ZREM", key, id)
+    removal.erase(q, id, true)
+    removed = removed + 1
+  end
+  return removed
+end
+
+local function empty_schedules(q, most)
+  local ids = most > 0 and call("ZRANGE", q.schedules, 0, most - 1) or {}
+  for _, id in ipairs(ids) do
+    call("ZREM", q.schedules, id)
+    call("DEL", keys.schedule(q, id))
+  end
+  return #ids
+end
+
+local function forget_queue(q)
+  local completed, failed = keys.metrics(q, "completed"), keys.metrics(q, "failed")
+  call("DEL", q.events, q.stalled_check, q.stalled, q.counter, q.priority_counter, q.marker, q.meta, q.limiter,
+    completed, completed .. ":data", failed, failed .. ":data")
+  for _, suffix in ipairs(keys.obsolete) do
+    call("DEL", q.root .. ":" .. suffix)
+  end
+end
+
+return {
+  run = function(q, arg)
+    if not queue.settings(q).is_paused then
+      return { "not_paused" }
+    end
+    if not arg.is_forced and call("LLEN", q.active) > 0 then
+      return { "has_active" }
+    end
+    local left = arg.most
+    left = left - empty_list(q, q.active, left, true)
+    left = left - empty_zset(q, q.delayed, left)
+    left = left - empty_schedules(q, left)
+    left = left - empty_zset(q, q.completed, left)
+    left = left - empty_list(q, q.wait, left)
+    left = left - empty_list(q, q.paused, left)
+    left = left - empty_zset(q, q.prioritized, left)
+    left = left - empty_zset(q, q.failed, left)
+    -- Parents left waiting have lost their children with the rest.
+    left = left - empty_zset(q, q.waiting_children, left)
+    if left <= 0 then
+      return { "more" }
+    end
+    forget_queue(q)
+    return { "done" }
+  end,
+  render = items.as_is,
+}

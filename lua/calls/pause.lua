@@ -1,0 +1,16 @@
+--- pause: workers fetch nothing more until the queue is resumed
+--- @reply  nothing
+local events = require("lib.events")
+local items = require("lib.items")
+local queue = require("lib.queue")
+
+return {
+  run = function(q)
+    call("HSET", q.meta, "paused", 1)
+    call("DEL", q.marker)
+    events.append(q, "paused")
+    queue.settings(q).is_paused = true
+    return {}
+  end,
+  render = items.as_is,
+}

@@ -1,0 +1,54 @@
+-- Delayed jobs. A score is the due time in ms times 4096, plus a place among those due in the same
+-- millisecond, so that they run in the order in which they were delayed.
+
+local clock = require("lib.clock")
+local events = require("lib.events")
+local jobs = require("lib.jobs")
+local ready = require("lib.ready")
+local signals = require("lib.signals")
+
+local delays = {}
+
+local SLOT = 4096
+-- A worker's call promotes at most this many, so that Redis is not held by a burst coming due.
+local MOST_PER_CALL = 1000
+
+function delays.due_of(score)
+  return math.floor(score / SLOT)
+end
+
+-- Check: the score for a due time.
+function delays.place(q, due)
+  local lowest = due * SLOT
+  local highest = lowest + SLOT - 1
+  local last = call("ZREVRANGEBYSCORE", q.delayed, highest, lowest, "WITHSCORES", "LIMIT", 0, 1)
+  if #last == 0 then
+    return lowest
+  end
+  return math.min(tonumber(last[2]) + 1, highest)
+end
+
+-- Write: puts the job there and says so.
+function delays.put(q, id, score)
+  call("ZADD", q.delayed, score, id)
+  events.capped(q, "delayed", "jobId", id, "delay", clock.text(delays.due_of(score)))
+  signals.delay(q)
+end
+
+-- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
+-- back to life as an empty job.
+function delays.promote_due(q)
+  local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", (q.now + 1) * SLOT - 1, "LIMIT", 0, MOST_PER_CALL)
+  for _, id in ipairs(ids) do
+    local job = jobs.load(q, id)
+    call("ZREM", q.delayed, id)
+    if job then
+      ready.enqueue(q, id, job.priority, false)
+      events.append(q, "waiting", "jobId", id, "prev", "delayed")
+      jobs.set(q, id, "delay", 0)
+    end
+  end
+  return #ids
+end
+
+return delays

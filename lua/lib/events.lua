@@ -1,0 +1,42 @@
+-- Appends to the queue's event stream. `capped` trims while it adds; `append` leaves trimming to the next
+-- capped add or finish, as other readers of the stream expect.
+
+local queue = require("lib.queue")
+
+local events = {}
+
+-- The cap is stored with the queue so that every client trims alike; the first writer sets the default.
+local function max_events(q)
+  local settings = queue.settings(q)
+  if not settings.max_events then
+    settings.max_events = queue.default_max_events
+    call("HSET", q.meta, "opts.maxLenEvents", settings.max_events)
+  end
+  return settings.max_events
+end
+
+function events.append(q, name, ...)
+  call("XADD", q.events, "*", "event", name, ...)
+end
+
+function events.capped(q, name, ...)
+  call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
+end
+
+-- Once per call is enough: trimming is approximate anyway.
+function events.trim(q)
+  if not rawget(q, "is_trimmed") then
+    rawset(q, "is_trimmed", true)
+    call("XTRIM", q.events, "MAXLEN", "~", max_events(q))
+  end
+end
+
+-- A check-read: refuses with an error before anything is written if the stream's key holds something else.
+function events.check(q)
+  if not rawget(q, "events_checked") then
+    call("XLEN", q.events)
+    rawset(q, "events_checked", true)
+  end
+end
+
+return events

@@ -1,0 +1,52 @@
+-- What complete and fail have in common: the job leaves `active` for good.
+
+local bonds = require("lib.bonds")
+local events = require("lib.events")
+local jobs = require("lib.jobs")
+local leases = require("lib.leases")
+local retention = require("lib.retention")
+
+local finish = {}
+
+-- Check: the job, or nil and the word why not.
+function finish.check(q, arg)
+  local job = jobs.load(q, arg.job_id)
+  if not job then
+    return nil, "not_found"
+  end
+  local refusal = leases.refusal(q, arg.job_id, arg.token)
+  if refusal then
+    return nil, refusal
+  end
+  events.check(q)
+  leases.look(q)
+  return job
+end
+
+-- Write: false where the job was not active, and then nothing has changed.
+function finish.leave_active(q, job, token)
+  if call("LREM", q.active, -1, job.id) == 0 then
+    return false
+  end
+  leases.drop(q, job.id, token)
+  return true
+end
+
+-- Settle: bonds, record, retention. The events follow in the transition, which knows their names.
+function finish.record(q, job, target, value, keep)
+  events.trim(q)
+  bonds.finished(q, job, target, value)
+  job.attempts_made = job.attempts_made + 1
+  if retention.keeps_none(keep) then
+    jobs.erase(q, job.id)
+    bonds.expired(q, job)
+    return
+  end
+  local set = target == "completed" and q.completed or q.failed
+  call("ZADD", set, q.now_text, job.id)
+  jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made, target == "completed" and "returnvalue" or "failedReason",
+    value, "finishedOn", q.now_text)
+  retention.ask(q, set, keep)
+end
+
+return finish

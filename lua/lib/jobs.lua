@@ -1,0 +1,109 @@
+-- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
+
+local keys = require("lib.keys")
+
+local jobs = {}
+
+jobs.field = {
+  attempts_made = "atm",
+  attempts_started = "ats",
+  deferred_failure = "defa",
+  dedup_id = "deid",
+  processed_by = "pb",
+  schedule_id = "rjk",
+  stalled_count = "stc",
+}
+
+-- What a transition needs to know of a job, in one read. The payload stays where it is.
+local KNOWN = {
+  "name", "timestamp", "priority", "delay", "atm", "ats", "stc", "defa",
+  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn",
+}
+
+function jobs.load(q, id)
+  local row = call("HMGET", keys.job(q, id), unpack(KNOWN))
+  -- A record without a name and a time is no job; a foreign client's half-written ghost has neither.
+  if not row[1] and not row[2] and not row[6] and not row[13] then
+    return nil
+  end
+  return {
+    id = id,
+    key = keys.job(q, id),
+    name = row[1],
+    timestamp = tonumber(row[2]),
+    priority = tonumber(row[3]) or 0,
+    delay = tonumber(row[4]) or 0,
+    attempts_made = tonumber(row[5]) or 0,
+    attempts_started = tonumber(row[6]) or 0,
+    stalled_count = tonumber(row[7]) or 0,
+    deferred_failure = row[8],
+    parent_key = row[9],
+    parent = row[10],
+    dedup_id = row[11],
+    schedule_id = row[12],
+    processed_on = tonumber(row[13]),
+    finished_on = tonumber(row[14]),
+  }
+end
+
+-- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
+function jobs.read(q, id)
+  local flat = call("HGETALL", keys.job(q, id))
+  if #flat == 0 then
+    return nil
+  end
+  return flat
+end
+
+function jobs.exists(q, id)
+  return call("EXISTS", keys.job(q, id)) == 1
+end
+
+function jobs.set(q, id, ...)
+  call("HSET", keys.job(q, id), ...)
+end
+
+function jobs.unset(q, id, ...)
+  call("HDEL", keys.job(q, id), ...)
+end
+
+-- Stores a new record. `ties` are further fields, flat (parent, schedule, deduplication).
+function jobs.store(q, id, job, ties)
+  if ties and #ties > 0 then
+    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", job.timestamp,
+      "delay", job.delay, "priority", job.priority, unpack(ties))
+  else
+    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", job.timestamp,
+      "delay", job.delay, "priority", job.priority)
+  end
+end
+
+-- Deletes the record and all that hangs on it, but for the lock. Says whether there was a record.
+function jobs.erase(q, id)
+  local key = keys.job(q, id)
+  local tail = keys.tail
+  return call("DEL", key, key .. tail.logs, key .. tail.dependencies, key .. tail.processed, key .. tail.failed,
+    key .. tail.unsuccessful)
+end
+
+-- The fields that a failed attempt leaves behind; flat, as they came from the worker.
+function jobs.note_failure(q, id, reason, stacktrace)
+  if stacktrace ~= "" then
+    jobs.set(q, id, "failedReason", reason, "stacktrace", stacktrace)
+  end
+end
+
+-- Which collection holds the id, in the order that BullMQ looks.
+function jobs.place(q, id)
+  if call("ZSCORE", q.completed, id) then return "completed" end
+  if call("ZSCORE", q.failed, id) then return "failed" end
+  if call("ZSCORE", q.delayed, id) then return "delayed" end
+  if call("ZSCORE", q.prioritized, id) then return "prioritized" end
+  if call("LPOS", q.active, id) then return "active" end
+  if call("LPOS", q.wait, id) then return "wait" end
+  if call("LPOS", q.paused, id) then return "paused" end
+  if call("ZSCORE", q.waiting_children, id) then return "waiting-children" end
+  return nil
+end
+
+return jobs

@@ -1,0 +1,59 @@
+-- Take, prove, extend and drop a lease: the string `<job>:lock` that holds the worker's token.
+
+local keys = require("lib.keys")
+
+local leases = {}
+
+-- A token that neither locks nor is asked for one: for people who fetch by hand and want no lock.
+local NO_LEASE = "0"
+
+function leases.take(q, id, token, ms)
+  if token ~= NO_LEASE then
+    call("SET", keys.lock(q, id), token, "PX", ms)
+  end
+end
+
+-- Check: nil, or the word why this token may not touch the job.
+function leases.refusal(q, id, token)
+  if token == NO_LEASE then
+    return nil
+  end
+  local holder = call("GET", keys.lock(q, id))
+  if holder == token then
+    return nil
+  end
+  return holder and "lease_lost" or "lease_missing"
+end
+
+function leases.is_held(q, id)
+  return call("EXISTS", keys.lock(q, id)) == 1
+end
+
+-- `stalled` is usually empty; asking once per call saves a write per job.
+local function has_suspects(q)
+  local known = rawget(q, "has_suspects")
+  if known == nil then
+    known = call("EXISTS", q.stalled) == 1
+    rawset(q, "has_suspects", known)
+  end
+  return known
+end
+
+leases.look = has_suspects
+
+function leases.drop(q, id, token)
+  if token == NO_LEASE then
+    return
+  end
+  call("DEL", keys.lock(q, id))
+  if has_suspects(q) then
+    call("SREM", q.stalled, id)
+  end
+end
+
+function leases.extend(q, id, token, ms)
+  call("SET", keys.lock(q, id), token, "PX", ms)
+  call("SREM", q.stalled, id)
+end
+
+return leases

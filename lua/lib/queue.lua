@@ -1,0 +1,71 @@
+-- The context `q` that every helper takes: a queue's root, its key names, the time of this call, and what
+-- this call has read of the queue's settings. Settings are read once; nobody else writes during a call.
+
+local keys = require("lib.keys")
+
+local queue = {}
+
+-- `q.wait`, `q.active` … are built on first use and kept.
+local names = {
+  __index = function(q, name)
+    local suffix = keys.suffix[name]
+    if not suffix then
+      return nil
+    end
+    local key = q.root .. ":" .. suffix
+    rawset(q, name, key)
+    return key
+  end,
+}
+
+-- Our own keys' layout. A client that meets another one in `meta` must not touch the queue.
+queue.layout = "1"
+queue.default_max_events = 10000
+
+function queue.open(root, now)
+  return setmetatable({ root = root, now = now, now_text = string.format("%.0f", now) }, names)
+end
+
+-- Another queue in the same call (a parent's): same clock.
+function queue.other(q, root)
+  if root == q.root then
+    return q
+  end
+  q.others = q.others or {}
+  local other = q.others[root]
+  if not other then
+    other = queue.open(root, q.now)
+    q.others[root] = other
+  end
+  return other
+end
+
+-- Reads the settings once. Cheap to call again.
+function queue.settings(q)
+  local settings = rawget(q, "settings_read")
+  if settings then
+    return settings
+  end
+  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout")
+  settings = {
+    is_paused = row[1] and true or false,
+    concurrency = tonumber(row[2]),
+    limit_max = tonumber(row[3]),
+    limit_duration = tonumber(row[4]),
+    max_events = tonumber(row[5]),
+    layout = row[6],
+  }
+  rawset(q, "settings_read", settings)
+  return settings
+end
+
+-- Paused, or as many active as the queue may have: a push then leaves no marker.
+function queue.is_blocked(q)
+  local settings = queue.settings(q)
+  if settings.is_paused then
+    return true
+  end
+  return settings.concurrency ~= nil and call("LLEN", q.active) >= settings.concurrency
+end
+
+return queue

@@ -1,0 +1,42 @@
+-- What is ready to run: the `wait` list (tail runs next), then the `prioritized` zset (lowest score first).
+
+local signals = require("lib.signals")
+
+local ready = {}
+
+-- A priority's band of scores. Priorities stay below 2^21, so every score is exact in a double.
+local BAND = 0x100000000
+ready.band = BAND
+
+function ready.check(q)
+  if not rawget(q, "ready_checked") then
+    call("LLEN", q.wait)
+    rawset(q, "ready_checked", true)
+  end
+end
+
+function ready.push(q, id, is_next)
+  call(is_next and "RPUSH" or "LPUSH", q.wait, id)
+  signals.work(q)
+end
+
+function ready.push_prioritized(q, id, priority)
+  local turn = call("INCR", q.priority_counter) % BAND
+  call("ZADD", q.prioritized, priority * BAND + turn, id)
+  signals.work(q)
+end
+
+-- In front of all others of its priority.
+function ready.push_prioritized_front(q, id, priority)
+  call("ZADD", q.prioritized, priority * BAND, id)
+end
+
+function ready.enqueue(q, id, priority, is_next)
+  if priority > 0 then
+    ready.push_prioritized(q, id, priority)
+  else
+    ready.push(q, id, is_next)
+  end
+end
+
+return ready

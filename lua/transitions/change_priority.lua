@@ -1,0 +1,28 @@
+--- change_priority: waiting | prioritized -> waiting | prioritized
+--- In any other state only the stored priority changes, for the next time the job becomes ready.
+--- @call
+--- @arg   job_id     string
+--- @arg   priority   int
+--- @arg   is_next    flag     in front of its new peers
+--- @reply ok | not_found
+local jobs = require("lib.jobs")
+local ready = require("lib.ready")
+
+return function(q, arg)
+  -- check
+  ready.check(q)
+  if not jobs.exists(q, arg.job_id) then
+    return "not_found"
+  end
+
+  -- write
+  if call("ZREM", q.prioritized, arg.job_id) == 1 or call("LREM", q.wait, -1, arg.job_id) > 0 then
+    if arg.priority > 0 and arg.is_next then
+      ready.push_prioritized_front(q, arg.job_id, arg.priority)
+    else
+      ready.enqueue(q, arg.job_id, arg.priority, arg.is_next)
+    end
+  end
+  jobs.set(q, arg.job_id, "priority", arg.priority)
+  return "ok"
+end

@@ -1,0 +1,37 @@
+--- complete: active -> completed
+--- Only the holder of the lease may complete; a late caller changes nothing. A parent with unsettled or
+--- failed children is refused.
+--- @arg   job_id      string
+--- @arg   token       string
+--- @arg   result      bytes
+--- @arg   keep_count  string   how many completed jobs to keep; empty for all, 0 erases this one
+--- @arg   keep_age    string   seconds to keep a completed job; empty for ever
+--- @arg   keep_limit  string   how many old ones to delete at most; empty for the default
+--- @reply ok | not_found | lease_missing | lease_lost | not_in_state | pending_children | failed_children
+local events = require("lib.events")
+local finish = require("lib.finish")
+local flows = require("lib.flows")
+local retention = require("lib.retention")
+
+return function(q, arg)
+  -- check
+  local children = flows.refusal(q, arg.job_id)
+  if children then
+    return children
+  end
+  local job, refusal = finish.check(q, arg)
+  if not job then
+    return refusal
+  end
+
+  -- write
+  if not finish.leave_active(q, job, arg.token) then
+    return "not_in_state"
+  end
+
+  -- settle
+  local keep = retention.of(arg.keep_count, arg.keep_age, arg.keep_limit)
+  finish.record(q, job, "completed", arg.result, keep)
+  events.append(q, "completed", "jobId", job.id, "returnvalue", arg.result, "prev", "active")
+  return "ok"
+end

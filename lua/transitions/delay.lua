@@ -1,0 +1,34 @@
+--- delay: active -> delayed
+--- A failed attempt backs off, or the handler postpones its own job (which costs no attempt).
+--- @arg   job_id       string
+--- @arg   token        string
+--- @arg   delay        int      ms from now
+--- @arg   is_attempt   flag     counts as an attempt
+--- @arg   reason       string
+--- @arg   stacktrace   string   JSON array; empty leaves what is stored
+--- @reply ok | not_found | lease_missing | lease_lost | not_in_state
+local delays = require("lib.delays")
+local finish = require("lib.finish")
+local jobs = require("lib.jobs")
+
+return function(q, arg)
+  -- check
+  local job, refusal = finish.check(q, arg)
+  if not job then
+    return refusal
+  end
+  local score = delays.place(q, q.now + arg.delay)
+
+  -- write
+  if not finish.leave_active(q, job, arg.token) then
+    return "not_in_state"
+  end
+  jobs.note_failure(q, job.id, arg.reason, arg.stacktrace)
+  if arg.is_attempt then
+    jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made + 1, "delay", arg.delay)
+  else
+    jobs.set(q, job.id, "delay", arg.delay)
+  end
+  delays.put(q, job.id, score)
+  return "ok"
+end

@@ -1,0 +1,12 @@
+--- remove_unprocessed_children: any -> same
+--- The children that have neither started nor failed are removed with all below them.
+--- @call
+--- @arg   job_id   string
+--- @reply ok
+local removal = require("lib.removal")
+
+return function(q, arg)
+  -- settle
+  removal.remove_unprocessed(q, arg.job_id)
+  return "ok"
+end

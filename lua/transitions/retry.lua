@@ -1,0 +1,30 @@
+--- retry: active -> waiting | prioritized
+--- An attempt failed and the next one may start at once.
+--- @arg   job_id      string
+--- @arg   token       string
+--- @arg   is_next     flag     the job was added last-in first-out
+--- @arg   reason      string
+--- @arg   stacktrace  string   JSON array; empty leaves what is stored
+--- @reply ok | not_found | lease_missing | lease_lost | not_in_state
+local events = require("lib.events")
+local finish = require("lib.finish")
+local jobs = require("lib.jobs")
+local ready = require("lib.ready")
+
+return function(q, arg)
+  -- check
+  local job, refusal = finish.check(q, arg)
+  if not job then
+    return refusal
+  end
+
+  -- write
+  if not finish.leave_active(q, job, arg.token) then
+    return "not_in_state"
+  end
+  jobs.note_failure(q, job.id, arg.reason, arg.stacktrace)
+  ready.enqueue(q, job.id, job.priority, arg.is_next)
+  jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made + 1)
+  events.capped(q, "waiting", "jobId", job.id, "prev", "active")
+  return "ok"
+end

@@ -1,0 +1,69 @@
+--- schedule_next: nothing -> waiting | prioritized | delayed
+--- Right after an iteration of a scheduler was fetched, its successor is stored. Only the iteration that the
+--- scheduler was waiting for does this, so retries and stalled runs do not schedule twice.
+--- @call
+--- @arg   job_id        string   the fetched iteration
+--- @arg   schedule_id   string
+--- @arg   next_at       string   ms, for cron patterns; empty where the interval decides
+--- @arg   every         string   ms, if the definition has none
+--- @arg   offset        string   ms, if the definition has none
+--- @arg   opts          bytes    JSON of the options without their closing brace; job id and delay are added here
+--- @arg   id_text       bytes    JSON text of the id without its number and closing quote
+--- @arg   priority      int
+--- @arg   is_next       flag
+--- @arg   data          bytes    of the fetched iteration, for a definition that keeps none
+--- @reply ok | duplicate | not_pending | removed
+local clock = require("lib.clock")
+local delays = require("lib.delays")
+local events = require("lib.events")
+local jobs = require("lib.jobs")
+local keys = require("lib.keys")
+local ready = require("lib.ready")
+local schedules = require("lib.schedules")
+
+return function(q, arg)
+  -- check
+  events.check(q)
+  local previous = call("ZSCORE", q.schedules, arg.schedule_id)
+  if not previous then
+    return "removed"
+  end
+  local definition = keys.schedule(q, arg.schedule_id)
+  local row = call("HMGET", definition, "name", "data", "every", "offset", "ic")
+  if arg.job_id ~= "repeat:" .. arg.schedule_id .. ":" .. previous then
+    return "not_pending"
+  end
+  local every = tonumber(row[3]) or tonumber(arg.every)
+  local next_at = tonumber(arg.next_at)
+  if every then
+    next_at = schedules.next_every(tonumber(previous), every, q.now, tonumber(row[4]) or tonumber(arg.offset) or 0)
+  end
+  local id = "repeat:" .. arg.schedule_id .. ":" .. clock.text(next_at)
+  local delay = math.max(next_at - q.now, 0)
+  local is_taken = jobs.exists(q, id)
+  local score = delay > 0 and not is_taken and delays.place(q, q.now + delay)
+
+  -- write
+  if is_taken then
+    events.capped(q, "duplicated", "jobId", id)
+    return "duplicate", id
+  end
+  call("ZADD", q.schedules, clock.text(next_at), arg.schedule_id)
+  call("HINCRBY", definition, "ic", 1)
+  call("INCR", q.counter)
+  local name = row[1] or arg.schedule_id
+  -- Definitions of repeatable jobs from before schedulers hold no data; theirs travels from job to job.
+  local data = row[2] or (row[5] and "{}" or arg.data)
+  jobs.store(q, id, {
+    name = name, data = data, timestamp = q.now_text, delay = delay, priority = arg.priority,
+    opts = arg.opts .. ',"jobId":' .. arg.id_text .. clock.text(next_at) .. '","delay":' .. clock.text(delay) .. "}",
+  }, { jobs.field.schedule_id, arg.schedule_id })
+  events.append(q, "added", "jobId", id, "name", name)
+  if score then
+    delays.put(q, id, score)
+  else
+    ready.enqueue(q, id, arg.priority, arg.is_next)
+    events.capped(q, "waiting", "jobId", id)
+  end
+  return "ok", id
+end

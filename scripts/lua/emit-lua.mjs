@@ -1,0 +1,74 @@
+// Emits Lua. Each module is wrapped in its own function, so its locals stay private and the limit of 200
+// locals per function is never near. `call` is the one name that modules share: it is redis.call, set when a
+// call begins (a function library has no redis.call while it loads), and what tests replace.
+
+import { inOrder } from './read-tree.mjs';
+
+const variable = (path) => path.replace('.', '_');
+
+// Phase marks are comments in the source; a build for tests can turn them into calls.
+function body(source, { marksPhases }) {
+  const lines = [];
+  for (const line of source.split('\n')) {
+    const mark = line.match(/^\s*-- (check|write|settle)\b/);
+    if (mark && marksPhases) lines.push(`phase("${mark[1]}")`);
+    else if (!/^\s*--/.test(line) && line.trim() !== '') lines.push(line.replace(/^ +/, (space) => ' '.repeat(space.length / 2)));
+  }
+  return lines.join('\n').replace(/require\("([^"]+)"\)/g, (_, path) => variable(path));
+}
+
+function moduleText(module, options) {
+  return `local ${variable(module.path)} = (function()\n${body(module.source, options)}\nend)()`;
+}
+
+const reader = {
+  string: (position) => `argv[${position}]`,
+  bytes: (position) => `argv[${position}]`,
+  int: (position) => `tonumber(argv[${position}])`,
+  flag: (position) => `argv[${position}] == "1"`,
+};
+
+function readArgs(args, offset) {
+  return `{ ${args.map((arg, i) => `${arg.name} = ${reader[arg.type](offset(i))}`).join(', ')} }`;
+}
+
+// Turns KEYS and ARGV into `q`, `arg` and the items, and hands them to the call.
+function entryText(tree, call) {
+  const lines = [`local function run_${call.name}(keys, argv)`, 'call = redis.call'];
+  if (call.room === 'queries') {
+    lines.push('local q = lib_queue.open(keys[1], lib_clock.now(argv[1]))');
+    const rest = call.hasRest ? `, { unpack(argv, ${call.args.length + 2}) }` : '';
+    lines.push(`return { "ok", q.now_text, ${variable(call.path)}(q, ${readArgs(call.args, (i) => i + 2)}${rest}) }`, 'end');
+    return lines.join('\n');
+  }
+  const first = 5;
+  lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
+  if (call.items.length > 0) {
+    lines.push('local items, at, last = {}, ' + (first + call.args.length) + ', #argv', 'while at <= last do', 'local verb = argv[at]');
+    call.items.forEach((verb, index) => {
+      const { args } = tree.modules.get(`transitions.${verb}`);
+      lines.push(`${index ? 'elseif' : 'if'} verb == "${verb}" then`);
+      lines.push(`items[#items + 1] = { verb = verb, arg = ${readArgs(args, (i) => `at + ${i + 1}`)} }`, `at = at + ${args.length + 1}`);
+    });
+    lines.push('else', 'error("unknown item " .. tostring(verb))', 'end', 'end');
+  }
+  const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
+  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${call.items.length > 0 ? ', items' : ''})`, 'end');
+  const setup = call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
+  return setup + lines.join('\n');
+}
+
+function needs(call) {
+  if (call.room === 'queries') return ['lib.queue', 'lib.clock', call.path];
+  return ['lib.replay', 'lib.items', ...call.items.map((verb) => `transitions.${verb}`), call.path];
+}
+
+/** The modules' texts in an order in which each stands after what it requires. */
+export function emitModules(tree, options = {}) {
+  return inOrder(tree, tree.calls.flatMap(needs)).map((module) => ({ path: module.path, text: moduleText(module, options) }));
+}
+
+/** One call: the modules it needs, in order, and the function that reads its arguments. */
+export function emitCall(tree, call) {
+  return { needs: inOrder(tree, needs(call)).map((module) => module.path), entry: entryText(tree, call) };
+}

@@ -1,0 +1,465 @@
+// A job, as producers add it and workers run it. Its properties are a copy of the record; its methods change the
+// record, and each is one atomic transition.
+
+import { failureText } from '../model/failure.ts';
+import { yokeError } from '../model/errors.ts';
+import type { JobsOptions } from '../model/options/job-options.ts';
+import { resolveJobOptions } from '../model/options/job-options.ts';
+import { assertSize, decodePayload, encodeJobData, encodePayload, type JobProgress } from '../model/payload.ts';
+import type { FinishedStatus, JobState } from '../model/states.ts';
+import { decodeOptions, decodeRawFields, encodeOptions, type JobRecord } from '../store/codec.ts';
+import type { AddArg } from '../store/job-store.ts';
+import type { Exchange } from '../store/lease-store.ts';
+import { refusal } from '../store/replies.ts';
+import { planFailure, stackTraces } from './failure-plan.ts';
+import { awaitingChildren, completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from './finishing.ts';
+import * as children from './job-children.ts';
+import { defaultFinishSettings, type FinishSettings, type JobHost } from './job-host.ts';
+import { type FinishedEvents, waitUntilFinished } from './job-waiting.ts';
+
+export interface ParentReference {
+  id: string;
+  queueKey: string;
+  fpof?: boolean;
+  rdof?: boolean;
+  idof?: boolean;
+  cpof?: boolean;
+}
+
+/** `[job, id, rateLimitDelayMs, delayUntilMs]`, or nothing. */
+export type NextJobData = [Record<string, unknown> | null, string, number?, number?] | [];
+
+const internal = new Set(['queue', 'isDiscarded']);
+
+// biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
+export class Job<DataType = any, ReturnType = any, NameType extends string = string, ProgressType extends JobProgress = JobProgress> {
+  id?: string;
+  name: NameType;
+  data: DataType;
+  opts: JobsOptions;
+  progress: ProgressType | number = 0;
+  returnvalue: ReturnType = null as ReturnType;
+  stacktrace: string[] = null as unknown as string[];
+  /** Milliseconds. */
+  delay: number;
+  priority: number;
+  /** Milliseconds since the epoch. */
+  timestamp: number;
+  attemptsStarted = 0;
+  attemptsMade = 0;
+  stalledCounter = 0;
+  failedReason!: string;
+  deferredFailure?: string;
+  finishedOn?: number;
+  processedOn?: number;
+  processedBy?: string;
+  parentKey?: string;
+  parent?: ParentReference;
+  deduplicationId?: string;
+  repeatJobKey?: string;
+  token?: string;
+
+  /** @internal */ readonly queue: JobHost;
+  /** @internal */ isDiscarded = false;
+
+  constructor(queue: JobHost, name: NameType, data: DataType, opts: JobsOptions = {}, id?: string) {
+    this.queue = queue;
+    Object.defineProperty(this, 'queue', { enumerable: false });
+    Object.defineProperty(this, 'isDiscarded', { enumerable: false });
+    this.name = name;
+    this.data = data;
+    this.opts = opts;
+    this.id = id;
+    this.delay = opts.delay && opts.delay > 0 ? opts.delay : 0;
+    this.priority = opts.priority ?? 0;
+    this.timestamp = opts.timestamp || Date.now();
+  }
+
+  /** Validates, adds and returns the job. */
+  static async create<D, R, N extends string>(queue: JobHost & Producing, name: N, data: D, opts?: JobsOptions): Promise<Job<D, R, N>> {
+    return queue.add(name, data, opts) as Promise<Job<D, R, N>>;
+  }
+
+  static async createBulk<D, R, N extends string>(
+    queue: JobHost & Producing,
+    jobs: { name: N; data: D; opts?: JobsOptions }[],
+  ): Promise<Job<D, R, N>[]> {
+    return queue.addBulk(jobs) as Promise<Job<D, R, N>[]>;
+  }
+
+  static async fromId<D, R, N extends string>(queue: JobHost, id: string): Promise<Job<D, R, N> | undefined> {
+    if (!id) return undefined;
+    const record = await queue.inspect.record(id);
+    return record && Job.fromRecord<D, R, N>(queue, record);
+  }
+
+  /** From raw hash fields, as v5 hands them out, or from what `asJSON` returns. */
+  static fromJSON<D, R, N extends string>(queue: JobHost, json: Record<string, unknown>, jobId?: string): Job<D, R, N> {
+    const id = jobId ?? String(json.id ?? '');
+    const fields: Record<string, unknown> = { ...json };
+    for (const [name, field] of Object.entries(jsonToField)) if (name in json) fields[field] = json[name];
+    for (const name of ['opts', 'data', 'stacktrace', 'parent', 'progress']) {
+      if (typeof fields[name] === 'object' || typeof fields[name] === 'number') fields[name] = JSON.stringify(fields[name]);
+    }
+    return Job.fromRecord<D, R, N>(queue, decodeRawFields(id, fields));
+  }
+
+  /** Throws POISONED_RECORD where the record's JSON is broken. */
+  static fromRecord<D, R, N extends string>(queue: JobHost, record: JobRecord): Job<D, R, N> {
+    const data = decodePayload(record.data, 'data', record.id) as D;
+    let opts: JobsOptions;
+    try {
+      opts = decodeOptions(record.opts);
+    } catch (cause) {
+      throw yokeError('POISONED_RECORD', { jobId: record.id, expected: 'JSON in opts', given: 'something else' }, { cause });
+    }
+    const job = new Job<D, R, N>(queue, record.name as N, data, opts, record.id);
+    job.delay = record.delay;
+    job.priority = record.priority;
+    job.timestamp = record.timestamp;
+    job.attemptsStarted = record.attemptsStarted;
+    job.attemptsMade = record.attemptsMade;
+    job.stalledCounter = record.stalledCounter;
+    job.stacktrace = record.stacktrace === undefined ? [] : lenientArray(record.stacktrace);
+    if (record.progress !== undefined) job.progress = lenient(record.progress, 0) as never;
+    if (record.returnvalue !== undefined) job.returnvalue = lenient(record.returnvalue, undefined) as R;
+    if (record.failedReason !== undefined) job.failedReason = record.failedReason;
+    if (record.deferredFailure !== undefined) job.deferredFailure = record.deferredFailure;
+    if (record.finishedOn !== undefined) job.finishedOn = record.finishedOn;
+    if (record.processedOn !== undefined) job.processedOn = record.processedOn;
+    if (record.processedBy !== undefined) job.processedBy = record.processedBy;
+    if (record.parentKey !== undefined) job.parentKey = record.parentKey;
+    if (record.parent !== undefined) job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
+    if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
+    if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
+    return job;
+  }
+
+  static optsFromJSON(text: string): JobsOptions {
+    return decodeOptions(text);
+  }
+
+  static async addJobLog(queue: JobHost, jobId: string, row: string, keepLogs?: number): Promise<number> {
+    assertSize(row, 'log row', settingsOf(queue).maxPayloadBytes);
+    return queue.jobs.addLog(jobId, row, keepLogs ?? 0);
+  }
+
+  get queueName(): string {
+    return this.queue.name;
+  }
+
+  get prefix(): string {
+    return this.queue.opts.prefix ?? 'bull';
+  }
+
+  get queueQualifiedName(): string {
+    return this.queue.qualifiedName;
+  }
+
+  toJSON(): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(this).filter(([name]) => !internal.has(name)));
+  }
+
+  /** The form in which jobs are stored: JSON fields as text, nothing undefined. */
+  asJSON(): Record<string, unknown> {
+    const json = {
+      ...this.toJSON(),
+      data: JSON.stringify(this.data === undefined ? {} : this.data),
+      returnvalue: JSON.stringify(this.returnvalue),
+      stacktrace: JSON.stringify(this.stacktrace),
+      failedReason: JSON.stringify(this.failedReason),
+    };
+    return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined));
+  }
+
+  asJSONSandbox(): Record<string, unknown> {
+    return { ...this.asJSON(), queueName: this.queueName, queueQualifiedName: this.queueQualifiedName, prefix: this.prefix };
+  }
+
+  async updateData(data: DataType): Promise<void> {
+    const text = encodePayload(data, { what: 'job data', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: '{}' });
+    this.data = data;
+    await this.queue.jobs.updateData(this.#id, text);
+  }
+
+  async updateProgress(progress: ProgressType): Promise<void> {
+    const text = encodePayload(progress, { what: 'progress', maxBytes: this.#settings.maxPayloadBytes });
+    this.progress = progress;
+    await this.queue.jobs.updateProgress(this.#id, text);
+    this.queue.emit('progress', this, progress);
+  }
+
+  /** Appends a row; resolves to how many there are. */
+  async log(row: string): Promise<number> {
+    return Job.addJobLog(this.queue, this.#id, row, this.opts.keepLogs);
+  }
+
+  async clearLogs(keepLogs?: number): Promise<void> {
+    await this.queue.jobs.clearLogs(this.#id, keepLogs ?? 0);
+  }
+
+  async remove({ removeChildren = true }: { removeChildren?: boolean } = {}): Promise<void> {
+    if (!(await this.queue.jobs.remove(this.#id, removeChildren))) throw yokeError('JOB_LOCKED', { jobId: this.#id });
+    this.queue.emit('removed', this);
+  }
+
+  /** Leaves its parent; false if the parent did not wait for it. */
+  async removeChildDependency(): Promise<boolean> {
+    if (!this.parentKey) return false;
+    const wasRelated = await this.queue.jobs.detach(this.#id, this.parentKey);
+    if (wasRelated) {
+      this.parent = undefined;
+      this.parentKey = undefined;
+    }
+    return wasRelated;
+  }
+
+  async removeUnprocessedChildren(): Promise<void> {
+    await this.queue.jobs.removeUnprocessedChildren(this.#id);
+  }
+
+  /** Frees the deduplication id if this job still holds it. */
+  async removeDeduplicationKey(): Promise<boolean> {
+    return this.deduplicationId ? this.queue.jobs.releaseDedup(this.#id, this.deduplicationId) : false;
+  }
+
+  /** 1 if this token still held the lease. */
+  async extendLock(token: string, durationMs: number): Promise<number> {
+    const lost = await this.queue.leases.extend([{ jobId: this.#id, token }], durationMs);
+    return lost.length === 0 ? 1 : 0;
+  }
+
+  /** Completes; resolves to the next job's data where one was asked for and there is one. */
+  async moveToCompleted(returnValue: ReturnType, token: string, fetchNext = true): Promise<NextJobData> {
+    const result = encodePayload(returnValue, { what: 'return value', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: 'null' });
+    const keep = keepOf(this.opts.removeOnComplete, this.#settings.removeOnComplete);
+    const exchange = await this.#finish(completing(this.#id, token, result, keep), token, fetchNext);
+    this.returnvalue = (returnValue || undefined) as ReturnType;
+    this.finishedOn = Math.floor(this.queue.inspect.session.clock.now());
+    this.attemptsMade += 1;
+    return nextJobData(exchange);
+  }
+
+  /** Retries now, later, or fails for good, as attempts, backoff and the error say. */
+  async moveToFailed(error: Error, token: string, fetchNext = false): Promise<NextJobData | undefined> {
+    const { reason, stack } = failureText(error);
+    const traces = stackTraces(this.stacktrace ?? [], stack, this.opts.stackTraceLimit);
+    const plan = await planFailure(this, error, this.#settings);
+    const attempt = { reason, stacktrace: traces.json };
+    const keep = keepOf(this.opts.removeOnFail, this.#settings.removeOnFail);
+    let finish: Finish;
+    if (plan.next === 'retry') finish = retrying(this.#id, token, attempt, this.opts.lifo === true);
+    else if (plan.next === 'delay') finish = delaying(this.#id, token, plan.delayMs, attempt);
+    else finish = failing(this.#id, token, attempt, this.opts.attempts ?? 0, keep);
+    const exchange = await this.#finish(finish, token, fetchNext && plan.next !== 'retry');
+    this.failedReason = reason;
+    this.stacktrace = traces.list;
+    this.attemptsMade += 1;
+    if (plan.next === 'delay') this.delay = plan.delayMs;
+    if (plan.next === 'fail') this.finishedOn = Math.floor(this.queue.inspect.session.clock.now());
+    return plan.next === 'retry' ? undefined : nextJobData(exchange);
+  }
+
+  /** Back to delayed until `timestamp` (ms), no attempt charged; the handler then throws DelayedError. */
+  async moveToDelayed(timestamp: number, token = this.token ?? '0'): Promise<void> {
+    const delayMs = Math.max(0, Math.round(timestamp - this.queue.inspect.session.clock.now()));
+    await this.#finish(delaying(this.#id, token, delayMs), token, false);
+    this.delay = delayMs;
+  }
+
+  /** Back to wait, next in line, no attempt charged; the handler then throws WaitingError. */
+  async moveToWait(token = this.token ?? '0'): Promise<number> {
+    await this.#finish(givingBack(this.#id, token), token, false);
+    return Math.max(0, await this.queue.inspect.limitMs(undefined));
+  }
+
+  /** False if no child is pending; if true, the handler throws WaitingChildrenError. */
+  async moveToWaitingChildren(token: string, opts: { child?: { id: string; queue: string } } = {}): Promise<boolean> {
+    const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
+    const finish = awaitingChildren(this.#id, token, childKey);
+    const exchange = await this.queue.leases.exchange(finish.argv, noFetch);
+    const [word, value] = exchange.finished as [string, string];
+    if (word === 'nothing_pending') return false;
+    if (word !== 'ok') throw refusal(word, value, finish.of);
+    return true;
+  }
+
+  async getState(): Promise<JobState | 'unknown'> {
+    return this.queue.inspect.state(this.#id);
+  }
+
+  isCompleted(): Promise<boolean> {
+    return this.#isIn('completed');
+  }
+
+  isFailed(): Promise<boolean> {
+    return this.#isIn('failed');
+  }
+
+  isDelayed(): Promise<boolean> {
+    return this.#isIn('delayed');
+  }
+
+  isWaitingChildren(): Promise<boolean> {
+    return this.#isIn('waiting-children');
+  }
+
+  isActive(): Promise<boolean> {
+    return this.#isIn('active');
+  }
+
+  isWaiting(): Promise<boolean> {
+    return this.#isIn('waiting');
+  }
+
+  async changeDelay(delayMs: number): Promise<void> {
+    const { delayMs: delay } = resolveJobOptions({ delay: delayMs }, {}, this.#settings);
+    await this.queue.jobs.changeDelay(this.#id, delay);
+    this.delay = delay;
+  }
+
+  async changePriority(opts: { priority?: number; lifo?: boolean }): Promise<void> {
+    const { priority } = resolveJobOptions({ priority: opts.priority ?? 0 }, {}, this.#settings);
+    await this.queue.jobs.changePriority(this.#id, priority, opts.lifo === true);
+    this.priority = priority;
+  }
+
+  async promote(): Promise<void> {
+    await this.queue.jobs.promote(this.#id);
+    this.delay = 0;
+  }
+
+  /** A finished job runs again. */
+  async retry(
+    state: FinishedStatus = 'failed',
+    opts: { resetAttemptsMade?: boolean; resetAttemptsStarted?: boolean } = {},
+  ): Promise<void> {
+    await this.queue.jobs.reprocess({
+      jobId: this.#id,
+      from: state,
+      isNext: this.opts.lifo === true,
+      resetsMade: opts.resetAttemptsMade === true,
+      resetsStarted: opts.resetAttemptsStarted === true,
+    });
+    this.failedReason = null as unknown as string;
+    this.finishedOn = null as unknown as number;
+    this.processedOn = null as unknown as number;
+    this.returnvalue = null as ReturnType;
+    if (opts.resetAttemptsMade) this.attemptsMade = 0;
+    if (opts.resetAttemptsStarted) this.attemptsStarted = 0;
+  }
+
+  /** v5: this attempt is the last, whatever `attempts` says. */
+  discard(): void {
+    this.isDiscarded = true;
+  }
+
+  /** Resolves to the return value; rejects with the failure's reason, or after `ttl` ms. */
+  async waitUntilFinished(queueEvents: FinishedEvents, ttl?: number): Promise<ReturnType> {
+    return (await waitUntilFinished(this.queue, { id: this.#id, name: this.name }, queueEvents, ttl)) as ReturnType;
+  }
+
+  getChildrenValues<Value = unknown>(): Promise<Record<string, Value>> {
+    return children.childrenValues<Value>(this.queue, this.#id);
+  }
+
+  getIgnoredChildrenFailures(): Promise<Record<string, string>> {
+    return children.ignoredFailures(this.queue, this.#id);
+  }
+
+  /** Deprecated name of getIgnoredChildrenFailures. */
+  getFailedChildrenValues(): Promise<Record<string, string>> {
+    return this.getIgnoredChildrenFailures();
+  }
+
+  getDependencies(opts?: children.DependenciesOpts): Promise<children.Dependencies> {
+    return children.dependencies(this.queue, this.#id, opts);
+  }
+
+  getDependenciesCount(opts?: children.DependencyKinds): Promise<Partial<Record<keyof children.DependencyKinds, number>>> {
+    return children.dependenciesCount(this.queue, this.#id, opts);
+  }
+
+  get #id(): string {
+    return this.id as string;
+  }
+
+  get #settings(): FinishSettings {
+    return settingsOf(this.queue);
+  }
+
+  async #isIn(state: JobState): Promise<boolean> {
+    return (await this.getState()) === state;
+  }
+
+  async #finish(finish: Finish, token: string, fetchNext: boolean): Promise<Exchange> {
+    const { leaseMs, workerName, limiter } = this.#settings;
+    const exchange = await this.queue.leases.exchange(finish.argv, {
+      ...noFetch,
+      fetchCount: fetchNext && !this.queue.closing ? 1 : 0,
+      token,
+      leaseMs,
+      worker: workerName,
+      limitMax: limiter ? String(limiter.max) : '',
+      limitMs: limiter ? String(limiter.duration) : '',
+    });
+    const [word, value] = exchange.finished as [string, string];
+    if (word !== 'ok') throw refusal(word, value, finish.of);
+    return exchange;
+  }
+}
+
+export interface Producing {
+  add(name: string, data: unknown, opts?: JobsOptions): Promise<unknown>;
+  addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[]): Promise<unknown>;
+}
+
+/** Checks a job's name, data and options and encodes them; nothing has been sent yet. */
+export function encodeAdd(name: string, data: unknown, options: ReturnType<typeof resolveJobOptions>): AddArg {
+  return {
+    jobId: options.jobId,
+    name,
+    data: encodeJobData(name, data, options),
+    opts: encodeOptions(options.stored),
+    timestamp: options.timestamp === undefined ? '' : String(options.timestamp),
+    delay: options.delayMs,
+    priority: options.priority,
+    isNext: options.lifo,
+  };
+}
+
+const jsonToField: Record<string, string> = {
+  attemptsStarted: 'ats',
+  stalledCounter: 'stc',
+  processedBy: 'pb',
+  repeatJobKey: 'rjk',
+  deduplicationId: 'deid',
+  deferredFailure: 'defa',
+};
+
+const noFetch = { fetchCount: 0, token: '0', leaseMs: 0, worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000 };
+
+function settingsOf(queue: JobHost): FinishSettings {
+  return queue.finishSettings ?? defaultFinishSettings;
+}
+
+/** What a finish that fetched hands to people who process by hand. */
+export function nextJobData(exchange: Exchange): NextJobData {
+  const [next] = exchange.jobs;
+  if (next) return [{ ...next }, next.id, exchange.limitedMs, exchange.dueAt];
+  if (exchange.limitedMs > 0 || exchange.dueAt > 0) return [null, '', exchange.limitedMs, exchange.dueAt];
+  return [];
+}
+
+function lenient(text: string, otherwise: unknown): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+function lenientArray(text: string): string[] {
+  const value = lenient(text, []);
+  return Array.isArray(value) ? value : [];
+}

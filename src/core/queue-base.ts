@@ -1,0 +1,162 @@
+// What Queue, Worker, QueueEvents and QueueEventsProducer have in common: a name, keys, a connection, and events
+// whose listeners cannot crash the process.
+
+import { EventEmitter } from 'node:events';
+import { ClientClock, ServerClock } from '../model/clock.ts';
+import { assertQueueName } from '../model/names.ts';
+import { boundLogger, type BoundLogger, LogEvent } from '../model/logger.ts';
+import type { ResolvedBaseOptions } from '../model/options/base-options.ts';
+import type { UnknownOption } from '../model/options/unknown-options.ts';
+import { type RedisClient, isClient, isCluster } from '../store/client.ts';
+import { Connection, type ConnectionInput } from '../store/connection.ts';
+import type { EngineMode } from '../store/engine.ts';
+import { InspectStore } from '../store/inspect-store.ts';
+import { JobStore } from '../store/job-store.ts';
+import { keyTable, qualifiedName } from '../store/keys.ts';
+import { LeaseStore } from '../store/lease-store.ts';
+import { Session } from '../store/session.ts';
+
+/** `YOKE_ENGINE=scripts` runs the engine without server functions, for tests and for servers that forbid them. */
+function engineMode(): EngineMode {
+  return process.env.YOKE_ENGINE === 'scripts' ? 'scripts' : 'functions';
+}
+
+export interface BackendView {
+  readonly client: Promise<RedisClient>;
+  readonly redisVersion: string;
+  readonly databaseType: string;
+}
+
+export abstract class QueueBase extends EventEmitter {
+  readonly name: string;
+  /** A shallow copy of the options as they were given; unknown keys are kept. */
+  // biome-ignore lint/suspicious/noExplicitAny: wrappers put their own keys here and read them back.
+  readonly opts: any;
+  readonly qualifiedName: string;
+  /** Full key of each reserved suffix. */
+  readonly keys: Record<string, string>;
+  /** Set once close has begun. */
+  closing: Promise<void> | undefined;
+
+  /** @internal */ readonly connection: Connection;
+  /** @internal */ readonly session: Session;
+  /** @internal */ readonly jobs: JobStore;
+  /** @internal */ readonly leases: LeaseStore;
+  /** @internal */ readonly inspect: InspectStore;
+  /** @internal */ readonly log: BoundLogger;
+
+  protected constructor(
+    name: string,
+    given: object,
+    resolved: ResolvedBaseOptions & { readonly unknown: readonly UnknownOption[] },
+    logFields: Record<string, unknown> = {},
+  ) {
+    super();
+    this.setMaxListeners(0);
+    assertQueueName(name);
+    this.name = name;
+    this.opts = { ...given };
+    this.opts.prefix ??= resolved.prefix;
+    const input = (resolved.connection ?? undefined) as ConnectionInput;
+    this.qualifiedName = qualifiedName(resolved.prefix, name, isClient(input) && isCluster(input));
+    this.keys = keyTable(this.qualifiedName);
+    this.log = boundLogger(resolved.logger, { queue: name, ...logFields });
+    this.connection = this.openConnection(input, resolved, false);
+    this.session = new Session(this.connection, {
+      root: this.qualifiedName,
+      callTimeoutMs: resolved.callTimeout,
+      clock: resolved.clock === 'client' ? new ClientClock() : new ServerClock(),
+      tellsTime: resolved.clock === 'client',
+      mode: engineMode(),
+    });
+    this.jobs = new JobStore(this.session);
+    this.leases = new LeaseStore(this.session);
+    this.inspect = new InspectStore(this.session);
+    for (const { name: option, nearest } of resolved.unknown) {
+      this.log.warn(LogEvent.unknownOption, { option, nearest });
+    }
+  }
+
+  toKey(type: string): string {
+    return `${this.qualifiedName}:${type}`;
+  }
+
+  /** The connection's client, once it is ready. */
+  async waitUntilReady(): Promise<RedisClient> {
+    return this.session.ready();
+  }
+
+  /** The ioredis client; dashboards ask it for the server's facts. */
+  get client(): Promise<RedisClient> {
+    return this.connection.ready();
+  }
+
+  get redisVersion(): string {
+    return this.connection.facts?.version ?? '';
+  }
+
+  get databaseType(): string {
+    return this.connection.facts?.databaseType ?? 'redis';
+  }
+
+  getBackend(): BackendView {
+    return { client: this.client, redisVersion: this.redisVersion, databaseType: this.databaseType };
+  }
+
+  /** A listener that throws becomes an `error` event; where nobody listens to that, it is printed. */
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    try {
+      return super.emit(event, ...args);
+    } catch (error) {
+      try {
+        return super.emit('error', error);
+      } catch (unheard) {
+        console.error(unheard);
+        return false;
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown(false);
+    return this.closing;
+  }
+
+  /** Cuts the connection without waiting for anything. */
+  async disconnect(): Promise<void> {
+    this.closing ??= this.shutDown(true);
+    return this.closing;
+  }
+
+  protected async shutDown(isForced: boolean): Promise<void> {
+    this.emit('closing');
+    if (!isForced) await this.jobs.settle();
+    this.session.stop();
+    await this.connection.close(isForced);
+  }
+
+  /** Opens a connection whose troubles become events of this object. */
+  protected openConnection(input: ConnectionInput, resolved: ResolvedBaseOptions, isBlocking: boolean, clientName?: string): Connection {
+    const connection = new Connection(input, {
+      isBlocking,
+      clientName,
+      skipVersionCheck: resolved.skipVersionCheck,
+      isStrict: resolved.strict,
+      warn: (message) => {
+        console.warn(message);
+      },
+    });
+    connection.on('error', (error: Error) => this.emitError(error));
+    connection.on('down', () => {
+      if (this.closing) return;
+      this.log.warn(LogEvent.redisDisconnected);
+      this.emit('ioredis:close');
+    });
+    connection.on('ready', () => this.log.info(LogEvent.redisReconnected));
+    return connection;
+  }
+
+  protected emitError(error: Error): void {
+    if (!this.closing) this.emit('error', error);
+  }
+}

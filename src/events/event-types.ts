@@ -1,0 +1,30 @@
+// The events of a queue's stream and what their listeners get. `id` is the stream entry's id.
+
+import type { JobProgress } from '../model/payload.ts';
+
+type Told<Args> = (args: Args, id: string) => void;
+
+export interface QueueEventsListener {
+  added: Told<{ jobId: string; name: string }>;
+  waiting: Told<{ jobId: string; prev?: string }>;
+  'waiting-children': Told<{ jobId: string; prev?: string }>;
+  /** `delay` is the time at which the job is due, in ms since the epoch. */
+  delayed: Told<{ jobId: string; delay: number }>;
+  active: Told<{ jobId: string; prev?: string }>;
+  progress: Told<{ jobId: string; data: JobProgress }>;
+  // biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
+  completed: Told<{ jobId: string; returnvalue: any; prev?: string }>;
+  failed: Told<{ jobId: string; failedReason: string; prev?: string }>;
+  'retries-exhausted': Told<{ jobId: string; attemptsMade: string }>;
+  stalled: Told<{ jobId: string }>;
+  removed: Told<{ jobId: string; prev: string }>;
+  duplicated: Told<{ jobId: string }>;
+  /** `jobId` survives, `deduplicatedJobId` does not. */
+  deduplicated: Told<{ jobId: string; deduplicationId: string; deduplicatedJobId: string }>;
+  cleaned: Told<{ count: string }>;
+  drained: (id: string) => void;
+  paused: Told<Record<string, never>>;
+  resumed: Told<Record<string, never>>;
+  error: (error: Error) => void;
+  'ioredis:close': () => void;
+}

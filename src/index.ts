@@ -1,0 +1,64 @@
+export { Job, type NextJobData, type ParentReference } from './core/job.ts';
+export { QueueBase } from './core/queue-base.ts';
+export type { QueueEventsListener } from './events/event-types.ts';
+export { QueueEvents } from './events/queue-events.ts';
+export { QueueEventsProducer } from './events/queue-events-producer.ts';
+export { Backoffs, type BackoffOptions, type BackoffStrategy } from './model/backoff.ts';
+export {
+  ClientType,
+  DELAY_TIME_1,
+  DELAY_TIME_5,
+  ErrorCode,
+  MetricNames,
+  MetricsTime,
+  PRIORITY_LIMIT,
+  QUEUE_EVENT_SUFFIX,
+  SpanKind,
+  TelemetryAttributes,
+} from './model/constants.ts';
+export type { ErrorPolicy } from './model/error-policy.ts';
+export {
+  BulkAddError,
+  CONNECTION_CLOSED_ERROR_MSG,
+  ConnectionClosedError,
+  DELAYED_ERROR,
+  DelayedError,
+  type ErrorKey,
+  errorCatalogue,
+  OutcomeUnknownError,
+  PermanentError,
+  RATE_LIMIT_ERROR,
+  RateLimitError,
+  TransientError,
+  UNRECOVERABLE_ERROR,
+  UnrecoverableError,
+  WAITING_CHILDREN_ERROR,
+  WAITING_ERROR,
+  WaitingChildrenError,
+  WaitingError,
+  YokeError,
+} from './model/errors.ts';
+export type { Logger } from './model/logger.ts';
+export type { ConnectionOptions } from './model/options/base-options.ts';
+export type {
+  BaseJobOptions,
+  BulkJobOptions,
+  DeduplicationOptions,
+  DefaultJobOptions,
+  JobsOptions,
+  ParentOptions,
+} from './model/options/job-options.ts';
+export type { KeepJobs } from './model/options/keep-jobs.ts';
+export type { QueueEventsOptions } from './model/options/queue-events-options.ts';
+export type { QueueOptions, RepeatStrategy } from './model/options/queue-options.ts';
+export type { RateLimiterOptions, WorkerOptions } from './model/options/worker-options.ts';
+export type { JobProgress } from './model/payload.ts';
+export { reliableDefaults } from './model/presets.ts';
+export type { StandardSchemaV1 } from './model/schema.ts';
+export type { FinishedStatus, JobState, JobType } from './model/states.ts';
+export { version } from './model/version.ts';
+export { type CleanType, Queue } from './queue/queue.ts';
+export { type MetricsData, QueueGetters, type QueueMeta } from './queue/queue-getters.ts';
+export type { RedisClient } from './store/client.ts';
+export type { Processor } from './worker/executor.ts';
+export { type GetNextJobOptions, Worker, type WorkerHealth } from './worker/worker.ts';

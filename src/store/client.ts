@@ -1,0 +1,46 @@
+// The part of ioredis that we use, by shape: a user's instance may come from another copy or version.
+
+import type { Readable } from 'node:stream';
+
+export interface RedisClient {
+  readonly status: string;
+  call(command: string, args: readonly (string | number | Buffer)[]): Promise<unknown>;
+  duplicate(...args: unknown[]): RedisClient;
+  connect(): Promise<unknown>;
+  disconnect(reconnect?: boolean): void;
+  quit(): Promise<unknown>;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  once(event: string, listener: (...args: never[]) => void): unknown;
+  off(event: string, listener: (...args: never[]) => void): unknown;
+  readonly options: { keyPrefix?: string; maxRetriesPerRequest?: number | null; [name: string]: unknown };
+  readonly stream?: Readable;
+  /** On a cluster only. */
+  nodes?(role?: string): RedisClient[];
+  readonly isCluster?: boolean;
+}
+
+export function isClient(value: unknown): value is RedisClient {
+  const candidate = value as Partial<RedisClient> | null;
+  return (
+    typeof candidate === 'object' &&
+    candidate !== null &&
+    typeof candidate.duplicate === 'function' &&
+    typeof candidate.disconnect === 'function' &&
+    typeof candidate.on === 'function' &&
+    (typeof candidate.call === 'function' || isCluster(candidate as RedisClient))
+  );
+}
+
+export function isCluster(client: RedisClient): boolean {
+  return client.isCluster === true || typeof client.nodes === 'function';
+}
+
+/** The single servers that hold masters: one, or all masters of a cluster. */
+export function mastersOf(client: RedisClient): RedisClient[] {
+  return client.nodes ? client.nodes('master') : [client];
+}
+
+export function keyPrefixOf(client: RedisClient): string {
+  const redisOptions = client.options?.redisOptions as { keyPrefix?: string } | undefined;
+  return client.options?.keyPrefix || redisOptions?.keyPrefix || '';
+}

@@ -1,0 +1,129 @@
+// Record <-> job. The only TypeScript that spells the wire's abbreviations; everywhere else names are whole.
+
+import type { StoredJobOptions } from '../model/options/job-option-types.ts';
+
+/** A job as the server keeps it, under whole names, its JSON still text. */
+export interface JobRecord {
+  id: string;
+  name: string;
+  data: string;
+  opts: string;
+  timestamp: number;
+  delay: number;
+  priority: number;
+  progress?: string;
+  attemptsStarted: number;
+  attemptsMade: number;
+  stalledCounter: number;
+  processedOn?: number;
+  processedBy?: string;
+  finishedOn?: number;
+  returnvalue?: string;
+  failedReason?: string;
+  stacktrace?: string;
+  parentKey?: string;
+  parent?: string;
+  repeatJobKey?: string;
+  deduplicationId?: string;
+  deferredFailure?: string;
+}
+
+const optionToWire: Record<string, string> = {
+  deduplication: 'de',
+  failParentOnFailure: 'fpof',
+  continueParentOnFailure: 'cpof',
+  ignoreDependencyOnFailure: 'idof',
+  removeDependencyOnFailure: 'rdof',
+  keepLogs: 'kl',
+};
+const optionFromWire = new Map(Object.entries(optionToWire).map(([name, wire]) => [wire, name]));
+
+const PLAIN_OPTIONS = '{"attempts":0}';
+
+/** The options as JSON with the wire's keys. */
+export function encodeOptions(stored: Readonly<StoredJobOptions>): string {
+  const wire: Record<string, unknown> = {};
+  let count = 0;
+  for (const [name, value] of Object.entries(stored)) {
+    wire[optionToWire[name] ?? name] = value;
+    count++;
+  }
+  if (count === 1 && wire.attempts === 0) return PLAIN_OPTIONS;
+  return JSON.stringify(wire);
+}
+
+/** The options of a stored job. Throws where the text is no JSON object. */
+export function decodeOptions(text: string): StoredJobOptions {
+  if (text === PLAIN_OPTIONS) return { attempts: 0 };
+  const wire = JSON.parse(text || '{}') as Record<string, unknown>;
+  if (typeof wire !== 'object' || wire === null || Array.isArray(wire)) throw new SyntaxError('options are no object');
+  const opts: Record<string, unknown> = { attempts: 0 };
+  const telemetry: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(wire)) {
+    if (key === 'tm') telemetry.metadata = value;
+    else if (key === 'omc') telemetry.omitContext = value;
+    else Object.defineProperty(opts, optionFromWire.get(key) ?? key, { value, writable: true, enumerable: true, configurable: true });
+  }
+  if (Object.keys(telemetry).length > 0) opts.telemetry = telemetry;
+  return opts as unknown as StoredJobOptions;
+}
+
+type Setter = (record: JobRecord, value: string) => void;
+
+// Other servers may have written numbers in exponent form, so they are read as floats.
+const setters: Record<string, Setter> = {
+  name: (r, v) => { r.name = v; },
+  data: (r, v) => { r.data = v; },
+  opts: (r, v) => { r.opts = v; },
+  timestamp: (r, v) => { r.timestamp = Number(v); },
+  delay: (r, v) => { r.delay = Number(v); },
+  priority: (r, v) => { r.priority = Number(v); },
+  progress: (r, v) => { r.progress = v; },
+  ats: (r, v) => { r.attemptsStarted = Number(v); },
+  atm: (r, v) => { r.attemptsMade = Number(v); },
+  // The older spelling wins where both are there.
+  attemptsMade: (r, v) => { r.attemptsMade = Number(v); },
+  stc: (r, v) => { r.stalledCounter = Number(v); },
+  processedOn: (r, v) => { r.processedOn = Number(v); },
+  pb: (r, v) => { r.processedBy = v; },
+  finishedOn: (r, v) => { r.finishedOn = Number(v); },
+  returnvalue: (r, v) => { r.returnvalue = v; },
+  failedReason: (r, v) => { r.failedReason = v; },
+  stacktrace: (r, v) => { r.stacktrace = v; },
+  parentKey: (r, v) => { r.parentKey = v; },
+  parent: (r, v) => { r.parent = v; },
+  rjk: (r, v) => { r.repeatJobKey = v; },
+  deid: (r, v) => { r.deduplicationId = v; },
+  defa: (r, v) => { r.deferredFailure = v; },
+};
+Object.setPrototypeOf(setters, null);
+
+export function emptyRecord(id: string): JobRecord {
+  return {
+    id, name: '', data: '{}', opts: '{}', timestamp: 0, delay: 0, priority: 0,
+    attemptsStarted: 0, attemptsMade: 0, stalledCounter: 0,
+  };
+}
+
+/** From HGETALL's flat list of fields and values. */
+export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
+  const record = emptyRecord(id);
+  for (let i = 0; i < flat.length; i += 2) setters[flat[i]!]?.(record, flat[i + 1]!);
+  return record;
+}
+
+/** Also takes an object of raw fields, as v5's manual fetching hands out. */
+export function decodeRawFields(id: string, fields: Record<string, unknown>): JobRecord {
+  const record = emptyRecord(id);
+  for (const [field, value] of Object.entries(fields)) {
+    if (value !== undefined && value !== null) setters[field]?.(record, typeof value === 'string' ? value : String(value));
+  }
+  return record;
+}
+
+/** What a fetch changed in the record after it was read. */
+export function markStarted(record: JobRecord, processedOn: number, processedBy: string): void {
+  record.processedOn = processedOn;
+  record.attemptsStarted += 1;
+  if (processedBy) record.processedBy = processedBy;
+}

@@ -1,0 +1,78 @@
+// What a worker does with jobs it holds: fetch, finish, renew, look after the queue.
+
+import { type JobRecord, decodeRecord, markStarted } from './codec.ts';
+import {
+  type ExchangeCallArg,
+  exchangeCall,
+  extendManyCall,
+  maintainCall,
+  pushExtend,
+  type ScheduleNextCallArg,
+  scheduleNextCall,
+  signalCall,
+} from './generated/engine.ts';
+import type { Session } from './session.ts';
+
+export interface Exchange {
+  /** Word and value of each finish, in the order handed in. */
+  readonly finished: readonly string[];
+  readonly jobs: readonly JobRecord[];
+  /** Ids that lay in the queue without a readable record; they are gone now. */
+  readonly ghosts: readonly string[];
+  /** Milliseconds until the rate limit lets a job start; 0 if it does. */
+  readonly limitedMs: number;
+  /** When the next delayed job is due; 0 if there is none or there was other work. */
+  readonly dueAt: number;
+  /** There is more than this fetch was given. */
+  readonly isMore: boolean;
+}
+
+export interface Lease {
+  readonly jobId: string;
+  readonly token: string;
+}
+
+export class LeaseStore {
+  readonly session: Session;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  /** Hands in finishes (encoded by the `push…` functions of the engine) and fetches. */
+  async exchange(finishes: string[], arg: ExchangeCallArg): Promise<Exchange> {
+    const reply = await this.session.run(exchangeCall, exchangeCall.encode(arg, finishes));
+    const [finished, fetched, ghosts, limitedMs, dueAt, isMore] = reply as [string[], unknown[], string[], string, string, string];
+    const now = Math.floor(this.session.clock.now());
+    const jobs: JobRecord[] = [];
+    for (let i = 0; i < fetched.length; i += 2) {
+      const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
+      markStarted(record, now, arg.worker);
+      jobs.push(record);
+    }
+    return { finished, jobs, ghosts, limitedMs: Number(limitedMs), dueAt: Number(dueAt), isMore: isMore === '1' };
+  }
+
+  /** The leases that are lost. */
+  async extend(leases: readonly Lease[], leaseMs: number): Promise<Lease[]> {
+    const argv: string[] = [];
+    for (const lease of leases) pushExtend(argv, { ...lease, leaseMs });
+    const words = (await this.session.run(extendManyCall, extendManyCall.encode(argv))) as string[];
+    return leases.filter((_, i) => words[2 * i] !== 'ok');
+  }
+
+  /** Recovered ids, and in how many ms the next tick may run if another worker ran this one. */
+  async maintain(maxStalls: number, intervalMs: number): Promise<{ recovered: string[]; waitMs: number }> {
+    const [recovered, waitMs] = await this.session.run(maintainCall, maintainCall.encode({ maxStalls, intervalMs }));
+    return { recovered: recovered as string[], waitMs: Number(waitMs) };
+  }
+
+  async scheduleNext(arg: ScheduleNextCallArg): Promise<void> {
+    await this.session.run(scheduleNextCall, scheduleNextCall.encode(arg));
+  }
+
+  /** Wakes whoever should be awake: for a marker that this worker popped but cannot act on. */
+  async signal(): Promise<void> {
+    await this.session.run(signalCall, signalCall.encode());
+  }
+}

@@ -1,0 +1,38 @@
+// Finds records of jobs by their keys alone, for the sweep of those that no collection holds.
+
+import { keySuffix } from './generated/engine.ts';
+import type { Session } from './session.ts';
+import { mastersOf } from './client.ts';
+
+const tails = new Set(['logs', 'dependencies', 'processed', 'failed', 'unsuccessful', 'lock']);
+const reserved = new Set<string>([...Object.values(keySuffix), 'groups', 'delay', 'priority', 'meta']);
+
+/** The ids of all jobs that have a key; `count` keys are looked at per step. */
+export async function jobIdsByKeys(session: Session, count: number): Promise<string[]> {
+  const ids = new Set<string>();
+  const prefix = `${session.root}:`;
+  for (const node of mastersOf(await session.ready())) {
+    let cursor = '0';
+    do {
+      const [next, keys] = (await node.call('SCAN', [cursor, 'MATCH', `${escapeGlob(prefix)}*`, 'COUNT', count])) as [string, string[]];
+      cursor = next;
+      for (const key of keys) {
+        const id = idOf(key.slice(prefix.length));
+        if (id !== undefined) ids.add(id);
+      }
+    } while (cursor !== '0');
+  }
+  return [...ids];
+}
+
+// Ids of scheduler iterations have colons of their own, but their first part is a reserved word.
+function idOf(rest: string): string | undefined {
+  const [first, second] = rest.split(':', 2);
+  if (first === undefined || first === '' || reserved.has(first)) return undefined;
+  if (second !== undefined && !tails.has(second)) return undefined;
+  return first;
+}
+
+function escapeGlob(text: string): string {
+  return text.replace(/[*?[\]\\]/g, '\\$&');
+}

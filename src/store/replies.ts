@@ -1,0 +1,37 @@
+// A status word from the engine -> the error of the catalogue. The only place that knows both.
+
+import { type ErrorKey, yokeError } from '../model/errors.ts';
+
+const keyOf: Record<string, ErrorKey> = {
+  not_found: 'JOB_NOT_EXIST',
+  lease_missing: 'JOB_LOCK_NOT_EXIST',
+  not_in_state: 'JOB_NOT_IN_STATE',
+  pending_children: 'JOB_PENDING_CHILDREN',
+  parent_missing: 'PARENT_JOB_NOT_EXIST',
+  lease_lost: 'JOB_LOCK_MISMATCH',
+  failed_children: 'JOB_HAS_FAILED_CHILDREN',
+  scheduled: 'JOB_BELONGS_TO_JOB_SCHEDULER',
+};
+
+export interface Refused {
+  readonly jobId: string;
+  /** The verb as BullMQ's error texts have it. */
+  readonly command: string;
+  readonly state?: string;
+  readonly parentKey?: string;
+}
+
+/** The error for a word that is not among the successes of its transition. */
+export function refusal(word: string, value: string, of: Refused): Error {
+  if (word === 'error') return yokeError('CALL_REFUSED', { call: of.command, reason: value });
+  const key = keyOf[word];
+  if (key) return yokeError(key, { ...of });
+  return yokeError('CALL_REFUSED', { call: of.command, reason: word });
+}
+
+/** Throws unless the word is one of the expected ones. */
+export function expectWord<Word extends string>(reply: readonly unknown[], of: Refused, ...expected: Word[]): { word: Word; value: string } {
+  const [word, value] = reply as [string, string];
+  if ((expected as string[]).includes(word)) return { word: word as Word, value };
+  throw refusal(word, value, of);
+}

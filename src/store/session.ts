@@ -1,0 +1,207 @@
+// One object's way to its queue: every call has a deadline, and a call whose reply was lost is sent again under
+// the same number, so that the server can tell a repetition from a new wish.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../model/clock.ts';
+import { ConnectionClosedError, OutcomeUnknownError, yokeError } from '../model/errors.ts';
+import type { RedisClient } from './client.ts';
+import type { Connection } from './connection.ts';
+import { Engine, type EngineMode } from './engine.ts';
+import type { EngineCall } from './lua-source.ts';
+import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
+
+export interface SessionSettings {
+  /** The queue's qualified name. */
+  readonly root: string;
+  /** Milliseconds after which a silent link is dropped and its calls are sent again. */
+  readonly callTimeoutMs: number;
+  readonly clock: Clock;
+  /** The client's clock decides: every call tells the server what time it is. */
+  readonly tellsTime: boolean;
+  readonly mode: EngineMode;
+}
+
+// Shorter than the five minutes for which the server remembers outcomes.
+const GIVE_UP_AFTER_MS = 120_000;
+const PAUSE_BETWEEN_TRIES_MS = 100;
+const LAYOUT = '1';
+
+interface Flight {
+  readonly sequence: number;
+  readonly name: string;
+  readonly startedAt: number;
+  giveUp: (error: Error) => void;
+}
+
+export class Session {
+  readonly #connection: Connection;
+  readonly #settings: SessionSettings;
+  readonly #clientId = randomUUID();
+  readonly #flights = new Set<Flight>();
+  #sequence = 0;
+  #engine: Engine | undefined;
+  #starting: Promise<Engine> | undefined;
+  #watchdog: NodeJS.Timeout | undefined;
+
+  constructor(connection: Connection, settings: SessionSettings) {
+    this.#connection = connection;
+    this.#settings = settings;
+  }
+
+  get root(): string {
+    return this.#settings.root;
+  }
+
+  get clock(): Clock {
+    return this.#settings.clock;
+  }
+
+  get mode(): EngineMode | undefined {
+    return this.#engine?.mode;
+  }
+
+  get connection(): Connection {
+    return this.#connection;
+  }
+
+  /** Runs a call that changes something, exactly once, and returns its reply. */
+  async run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+    const sequence = ++this.#sequence;
+    const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
+    return this.#read(call, await this.#fly(call.name, sequence, (engine) => engine.run(call, this.root, [...head, ...args])));
+  }
+
+  async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+    return this.#read(call, await this.#fly(call.name, 0, (engine) => engine.run(call, this.root, [this.#toldTime(), ...args])));
+  }
+
+  /** A single command of the server, one that may run twice without harm. */
+  async command(name: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.#fly(name, 0, (_engine, client) => client.call(name, args));
+  }
+
+  /** The client and the engine, once both are ready. */
+  async ready(): Promise<RedisClient> {
+    await this.#start();
+    return this.#connection.ready();
+  }
+
+  stop(): void {
+    clearTimeout(this.#watchdog);
+    this.#watchdog = undefined;
+    for (const flight of this.#flights) flight.giveUp(new ConnectionClosedError());
+  }
+
+  // Every reply opens with a word and the server's time.
+  #read(call: EngineCall, reply: unknown): unknown[] {
+    const [word, now, body] = reply as [string, string, unknown[]];
+    this.clock.observe(Number(now));
+    if (word === 'ok') return body;
+    if (word === 'layout_unknown') throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
+    throw yokeError('CALL_REFUSED', { call: call.name, reason: word });
+  }
+
+  #toldTime(): string {
+    return this.#settings.tellsTime ? String(Math.floor(this.clock.now())) : '';
+  }
+
+  // Below this number no reply is awaited any more. Flights are in the order of their numbers.
+  #floor(sequence: number): number {
+    for (const flight of this.#flights) if (flight.sequence > 0) return flight.sequence - 1;
+    return sequence - 1;
+  }
+
+  #start(): Promise<Engine> {
+    this.#starting ??= this.#connection.ready().then(
+      async (client) => {
+        const engine = new Engine(client, this.#settings.mode);
+        await engine.load();
+        this.#engine = engine;
+        return engine;
+      },
+    );
+    this.#starting.catch(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  #fly(
+    name: string,
+    sequence: number,
+    send: (engine: Engine, client: RedisClient) => Promise<unknown>,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const flight: Flight = { sequence, name, startedAt: performance.now(), giveUp: reject };
+      this.#flights.add(flight);
+      this.#watch();
+      this.#tryUntilAnswered(flight, send).then(
+        (reply) => {
+          this.#flights.delete(flight);
+          resolve(reply);
+        },
+        (error) => {
+          this.#flights.delete(flight);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  async #tryUntilAnswered(
+    flight: Flight,
+    send: (engine: Engine, client: RedisClient) => Promise<unknown>,
+  ): Promise<unknown> {
+    for (;;) {
+      try {
+        const engine = this.#engine ?? (await this.#start());
+        const client = this.#connection.client ?? (await this.#connection.ready());
+        return await send(engine, client);
+      } catch (error) {
+        await this.#orGiveUp(flight, error);
+      }
+    }
+  }
+
+  // Returns if the call is worth another try, after a pause; throws what the user is told if not.
+  async #orGiveUp(flight: Flight, error: unknown): Promise<void> {
+    if (this.#connection.isClosed || error instanceof ConnectionClosedError) throw new ConnectionClosedError();
+    const waitedMs = performance.now() - flight.startedAt;
+    const isLink = isLinkError(error);
+    if (isLink && this.#connection.isFailFast) throw error;
+    if (waitedMs > (isLink ? GIVE_UP_AFTER_MS : patienceFor(error))) {
+      throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
+    }
+    if (String(error).includes('READONLY')) this.#connection.drop();
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_BETWEEN_TRIES_MS));
+    await this.#connection.whenUp(GIVE_UP_AFTER_MS - waitedMs);
+  }
+
+  // One timer for all flights. A link that stays silent past the deadline is dropped; the client library then
+  // reconnects and sends what is unanswered again.
+  #watch(): void {
+    if (this.#watchdog) return;
+    const { callTimeoutMs } = this.#settings;
+    this.#watchdog = setTimeout(() => {
+      this.#watchdog = undefined;
+      const now = performance.now();
+      let isSilent = false;
+      for (const flight of this.#flights) {
+        const waitedMs = now - flight.startedAt;
+        if (waitedMs > GIVE_UP_AFTER_MS) {
+          this.#flights.delete(flight);
+          flight.giveUp(outcomeUnknown(flight, waitedMs));
+        } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
+          isSilent = true;
+        }
+      }
+      if (isSilent && this.#connection.isUp) this.#connection.drop();
+      if (this.#flights.size > 0) this.#watch();
+    }, Math.max(callTimeoutMs / 2, 10));
+    this.#watchdog.unref();
+  }
+}
+
+function outcomeUnknown(flight: Flight, waitedMs: number, cause?: unknown): OutcomeUnknownError {
+  return new OutcomeUnknownError({ call: flight.name, waitedMs: Math.round(waitedMs) }, { cause });
+}

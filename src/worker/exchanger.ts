@@ -1,0 +1,143 @@
+// A worker's one conversation with its queue: finishes that are ready together and the fetch of as many jobs as
+// there are free slots become one call. Up to two calls are on their way, so that one job's finish never waits for
+// another's reply. Nothing waits on a timer.
+
+import type { Finish } from '../core/finishing.ts';
+import type { JobRecord } from '../store/codec.ts';
+import type { Exchange, LeaseStore } from '../store/lease-store.ts';
+import { refusal } from '../store/replies.ts';
+
+export interface ExchangerSettings {
+  readonly leaseMs: number;
+  readonly workerName: string;
+  readonly limiter: { readonly max: number; readonly duration: number } | null;
+  /** How many jobs could start now; called when a call is about to be sent. */
+  readonly freeSlots: () => number;
+  /** A token for the jobs of one fetch. */
+  readonly nextToken: () => string;
+  readonly onJobs: (records: readonly JobRecord[], token: string) => void;
+  /** A fetch has been answered, with or without jobs. */
+  readonly onFetched: (exchange: Exchange) => void;
+  readonly onError: (error: Error) => void;
+}
+
+interface PendingFinish {
+  readonly finish: Finish;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const MOST_FINISHES = 128;
+const MOST_FETCHED = 128;
+const MOST_REPLY_BYTES = 1_000_000;
+const MOST_IN_FLIGHT = 2;
+
+export class Exchanger {
+  readonly #leases: LeaseStore;
+  readonly #settings: ExchangerSettings;
+  readonly #flights = new Set<Promise<void>>();
+  #finishes: PendingFinish[] = [];
+  #requested = 0;
+  #wantsWork = false;
+  #isScheduled = false;
+
+  constructor(leases: LeaseStore, settings: ExchangerSettings) {
+    this.#leases = leases;
+    this.#settings = settings;
+  }
+
+  /** Slots that a call on its way may fill. */
+  get requested(): number {
+    return this.#requested;
+  }
+
+  /** Nothing is asked for and no answer with jobs is on its way. */
+  get isQuiet(): boolean {
+    return this.#requested === 0 && !this.#wantsWork && this.#finishes.length === 0;
+  }
+
+  /** Resolves when the server has accepted it; rejects with the refusal. */
+  finish(finish: Finish): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#finishes.push({ finish, resolve, reject });
+      this.schedule();
+    });
+  }
+
+  /** There may be work: ask for it with the next call. */
+  fetch(): void {
+    this.#wantsWork = true;
+    this.schedule();
+  }
+
+  /** At the end of this turn, so that what else finishes in it joins the same call. */
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#send();
+    });
+  }
+
+  /** Resolves when every finish handed in so far has been answered. */
+  async settle(): Promise<void> {
+    while (this.#finishes.length > 0 || this.#flights.size > 0) {
+      this.#send();
+      await Promise.all(this.#flights);
+    }
+  }
+
+  #send(): void {
+    while (this.#flights.size < MOST_IN_FLIGHT) {
+      const finishes = this.#finishes.splice(0, MOST_FINISHES);
+      const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
+      const wanted = Math.max(0, Math.min(free, MOST_FETCHED));
+      if (finishes.length === 0 && wanted === 0) return;
+      this.#wantsWork = false;
+      const flight: Promise<void> = this.#exchange(finishes, wanted).finally(() => {
+        this.#flights.delete(flight);
+        if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
+      });
+      this.#flights.add(flight);
+    }
+  }
+
+  async #exchange(finishes: PendingFinish[], fetchCount: number): Promise<void> {
+    const { limiter, leaseMs, workerName } = this.#settings;
+    const argv: string[] = [];
+    for (const { finish } of finishes) argv.push(...finish.argv);
+    const token = fetchCount > 0 ? this.#settings.nextToken() : '0';
+    this.#requested += fetchCount;
+    let exchange: Exchange;
+    try {
+      exchange = await this.#leases.exchange(argv, {
+        fetchCount,
+        token,
+        leaseMs,
+        worker: workerName,
+        limitMax: limiter ? String(limiter.max) : '',
+        limitMs: limiter ? String(limiter.duration) : '',
+        maxBytes: MOST_REPLY_BYTES,
+      });
+    } catch (error) {
+      this.#requested -= fetchCount;
+      for (const { reject } of finishes) reject(error);
+      this.#settings.onError(error as Error);
+      return;
+    }
+    this.#requested -= fetchCount;
+    for (let i = 0; i < finishes.length; i++) {
+      const word = exchange.finished[2 * i]!;
+      const { finish, resolve, reject } = finishes[i]!;
+      if (word === 'ok') resolve();
+      else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
+    }
+    if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token);
+    if (fetchCount > 0) {
+      // A full answer, or one cut short on purpose, means that there may be more.
+      if (exchange.isMore || exchange.jobs.length === fetchCount) this.#wantsWork = true;
+      this.#settings.onFetched(exchange);
+    }
+  }
+}

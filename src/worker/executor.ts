@@ -1,0 +1,212 @@
+// One job's way through a worker: decode, start, run, normalise the outcome, hand it in, tell. Each step is a few
+// lines; what a handler throws becomes a value here and nowhere else.
+
+import { planFailure, stackTraces } from '../core/failure-plan.ts';
+import { completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from '../core/finishing.ts';
+import { Job } from '../core/job.ts';
+import type { FinishSettings, JobHost } from '../core/job-host.ts';
+import {
+  isDelayedError,
+  isRateLimitError,
+  isWaitingChildrenError,
+  isWaitingError,
+  UnrecoverableError,
+} from '../model/errors.ts';
+import { failureText, normaliseError, STARTED_TOO_OFTEN } from '../model/failure.ts';
+import { encodePayload } from '../model/payload.ts';
+import { type StandardSchemaV1, validateWith } from '../model/schema.ts';
+import { emptyRecord, type JobRecord } from '../store/codec.ts';
+
+export type Processor<D, R, N extends string> = (job: Job<D, R, N>, token?: string, signal?: AbortSignal) => Promise<R> | R;
+
+export interface ExecutorSettings extends FinishSettings {
+  readonly maxStartedAttempts: number;
+  readonly schema: StandardSchemaV1 | null;
+}
+
+/** What the executor tells while a job goes through. */
+export interface ExecutorEvents {
+  onActive(job: Job): void;
+  onCompleted(job: Job, result: unknown): void;
+  onFailed(job: Job, error: Error, willRetry: boolean): void;
+  onRateLimited(): void;
+  onError(error: Error): void;
+}
+
+export interface Running {
+  readonly job: Job;
+  readonly token: string;
+  /** Only for handlers that take a signal. */
+  readonly controller: AbortController | undefined;
+  /** The worker gave the job up: whatever the handler returns is not handed in. */
+  isAbandoned: boolean;
+  /** The handler has returned; the outcome is being handed in. */
+  isDone: boolean;
+  /** When the lease was last renewed, on the monotonic clock. */
+  renewedAt: number;
+}
+
+type Outcome =
+  | { readonly kind: 'completed'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'rate_limited' }
+  /** The handler has moved the job itself. */
+  | { readonly kind: 'moved' };
+
+const MOVED: Outcome = Object.freeze({ kind: 'moved' });
+const RATE_LIMITED: Outcome = Object.freeze({ kind: 'rate_limited' });
+
+// biome-ignore lint/suspicious/noExplicitAny: the executor runs any worker's handler.
+export type AnyProcessor = Processor<any, any, any>;
+
+export class Executor {
+  readonly #host: JobHost;
+  readonly #settings: ExecutorSettings;
+  readonly #events: ExecutorEvents;
+  readonly #handIn: (running: Running, finish: Finish) => Promise<void>;
+  /** BullMQ's rule: a handler that declares three parameters gets a signal. */
+  readonly takesSignal: boolean;
+  readonly #processor: AnyProcessor;
+
+  constructor(
+    host: JobHost,
+    processor: AnyProcessor,
+    settings: ExecutorSettings,
+    events: ExecutorEvents,
+    handIn: (running: Running, finish: Finish) => Promise<void>,
+  ) {
+    this.#host = host;
+    this.#processor = processor;
+    this.#settings = settings;
+    this.#events = events;
+    this.#handIn = handIn;
+    this.takesSignal = processor.length >= 3;
+  }
+
+  /** The job, ready to run; a record that cannot be read comes as a job that fails with the reason. */
+  prepare(record: JobRecord, token: string): { running: Running; poison: Error | undefined } {
+    let job: Job;
+    let poison: Error | undefined;
+    try {
+      job = Job.fromRecord(this.#host, record);
+    } catch (error) {
+      poison = new UnrecoverableError((error as Error).message);
+      job = Job.fromRecord(this.#host, { ...emptyRecord(record.id), name: record.name, attemptsMade: record.attemptsMade });
+    }
+    job.token = token;
+    const controller = this.takesSignal ? new AbortController() : undefined;
+    return { running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: performance.now() }, poison };
+  }
+
+  /** Runs a job to its end and hands the outcome in. Never rejects. */
+  async execute(running: Running, poison: Error | undefined): Promise<void> {
+    const { job } = running;
+    let outcome: Outcome;
+    const refusal = poison ?? this.#reasonNotToRun(job);
+    if (refusal) outcome = { kind: 'failed', error: refusal };
+    else {
+      this.#events.onActive(job);
+      outcome = await this.#run(running);
+    }
+    if (running.isAbandoned) return;
+    try {
+      await this.#finish(running, outcome);
+    } catch (error) {
+      this.#events.onError(error as Error);
+    }
+  }
+
+  #reasonNotToRun(job: Job): Error | undefined {
+    if (job.deferredFailure) return new UnrecoverableError(job.deferredFailure);
+    if (job.attemptsStarted > this.#settings.maxStartedAttempts) return new UnrecoverableError(STARTED_TOO_OFTEN);
+    return undefined;
+  }
+
+  async #run({ job, token, controller }: Running): Promise<Outcome> {
+    try {
+      const { schema } = this.#settings;
+      if (schema) job.data = await this.#validated(schema, job);
+      return { kind: 'completed', value: await this.#processor(job, token, controller?.signal) };
+    } catch (thrown) {
+      if (isRateLimitError(thrown)) return RATE_LIMITED;
+      if (isDelayedError(thrown) || isWaitingError(thrown) || isWaitingChildrenError(thrown)) return MOVED;
+      return { kind: 'failed', error: normaliseError(thrown) };
+    }
+  }
+
+  // Data that does not fit the schema will not fit it the next time either.
+  async #validated(schema: StandardSchemaV1, job: Job): Promise<unknown> {
+    try {
+      return await validateWith(schema, job.data, `Job ${job.id}`);
+    } catch (error) {
+      throw new UnrecoverableError((error as Error).message);
+    }
+  }
+
+  async #finish(running: Running, outcome: Outcome): Promise<void> {
+    const { job, token } = running;
+    const id = job.id as string;
+    if (outcome.kind === 'moved') return;
+    if (outcome.kind === 'rate_limited') {
+      await this.#handIn(running, givingBack(id, token));
+      this.#events.onRateLimited();
+      return;
+    }
+    if (outcome.kind === 'failed') {
+      await this.#fail(running, outcome.error);
+      return;
+    }
+    try {
+      await this.#complete(running, outcome.value);
+    } catch (error) {
+      // Unsettled children, a result that cannot be stored, a lost lease: an error, and then a failed attempt.
+      this.#events.onError(error as Error);
+      if (!running.isAbandoned) await this.#fail(running, error as Error);
+    }
+  }
+
+  async #complete(running: Running, value: unknown): Promise<void> {
+    const { job, token } = running;
+    const result = encodePayload(value, { what: 'return value', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: 'null' });
+    await this.#handIn(running, completing(job.id as string, token, result, keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete)));
+    job.returnvalue = value;
+    job.finishedOn = this.#now();
+    job.attemptsMade += 1;
+    this.#events.onCompleted(job, value);
+  }
+
+  async #fail(running: Running, error: Error): Promise<void> {
+    const { job, token } = running;
+    const id = job.id as string;
+    const { reason, stack } = failureText(error);
+    const traces = stackTraces(job.stacktrace ?? [], stack, job.opts.stackTraceLimit);
+    const attempt = { reason, stacktrace: traces.json };
+    const plan = await this.#plan(job, error);
+    if (plan.next === 'retry') await this.#handIn(running, retrying(id, token, attempt, job.opts.lifo === true));
+    else if (plan.next === 'delay') await this.#handIn(running, delaying(id, token, plan.delayMs, attempt));
+    else {
+      const keep = keepOf(job.opts.removeOnFail, this.#settings.removeOnFail);
+      await this.#handIn(running, failing(id, token, attempt, job.opts.attempts ?? 0, keep));
+      job.finishedOn = this.#now();
+    }
+    job.failedReason = reason;
+    job.stacktrace = traces.list;
+    job.attemptsMade += 1;
+    if (plan.next === 'delay') job.delay = plan.delayMs;
+    this.#events.onFailed(job, error, plan.next !== 'fail');
+  }
+
+  // A strategy that throws must not leave the job active for ever.
+  async #plan(job: Job, error: Error) {
+    try {
+      return await planFailure(job, error, this.#settings);
+    } catch (broken) {
+      this.#events.onError(broken as Error);
+      return { next: 'fail' } as const;
+    }
+  }
+
+  #now(): number {
+    return Math.floor(this.#host.inspect.session.clock.now());
+  }
+}

@@ -1,0 +1,495 @@
+// Worker: puts the parts together. The fetcher sleeps and wakes, the exchanger talks to the queue, the executor runs
+// jobs, the lease-keeper renews their leases, upkeep looks after the queue.
+
+import { randomUUID } from 'node:crypto';
+import { type Finish, givingBack } from '../core/finishing.ts';
+import { Job } from '../core/job.ts';
+import type { FinishSettings } from '../core/job-host.ts';
+import { QueueBase } from '../core/queue-base.ts';
+import { Upkeep } from '../maintenance/upkeep.ts';
+import { RateLimitError, yokeError } from '../model/errors.ts';
+import { LogEvent } from '../model/logger.ts';
+import {
+  assertConcurrency,
+  type ResolvedWorkerOptions,
+  resolveWorkerOptions,
+  type WorkerOptions,
+} from '../model/options/worker-options.ts';
+import type { RedisClient } from '../store/client.ts';
+import type { JobRecord } from '../store/codec.ts';
+import type { Connection, ConnectionInput } from '../store/connection.ts';
+import { clientNameOf } from '../store/keys.ts';
+import type { Exchange } from '../store/lease-store.ts';
+import { MarkerStore } from '../store/marker-store.ts';
+import { Exchanger } from './exchanger.ts';
+import { type AnyProcessor, Executor, type Processor, type Running } from './executor.ts';
+import { Fetcher } from './fetcher.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { scheduleNextIteration } from './next-iteration.ts';
+
+export interface WorkerHealth {
+  /** The worker runs, is not closing, and has heard from its server lately. */
+  readonly isHealthy: boolean;
+  readonly isRunning: boolean;
+  readonly isPaused: boolean;
+  /** Milliseconds since the server last answered a poll; undefined if it never has. */
+  readonly sinceLastPollMs: number | undefined;
+  readonly runningCount: number;
+}
+
+export interface GetNextJobOptions {
+  block?: boolean;
+}
+
+// After a call that failed for good the next one waits this long: soon enough, and no hot loop.
+const PAUSE_AFTER_TROUBLE_MS = 1000;
+
+// biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
+export class Worker<DataType = any, ResultType = any, NameType extends string = string> extends QueueBase {
+  readonly id = randomUUID();
+  /** @internal */ readonly finishSettings: FinishSettings;
+  readonly #options: ResolvedWorkerOptions;
+  readonly #blocking: Connection;
+  readonly #running = new Map<string, Running>();
+  readonly #exchanger: Exchanger;
+  readonly #fetcher: Fetcher;
+  readonly #keeper: LeaseKeeper;
+  readonly #upkeep: Upkeep;
+  readonly #executor: Executor | undefined;
+  readonly #markers: MarkerStore;
+  #concurrency: number;
+  /** Handlers running; a job whose outcome is on its way is not one. */
+  #busy = 0;
+  #onIdle: (() => void) | undefined;
+  #tokens = 0;
+  #limitedUntil = 0;
+  #limitTimer: NodeJS.Timeout | undefined;
+  #isDrained = false;
+  #isPaused = false;
+  #isStarted = false;
+  #end: (() => void) | undefined;
+
+  constructor(name: string, processor?: Processor<DataType, ResultType, NameType> | string | URL | null, opts: WorkerOptions = {}, _backendFactory?: unknown) {
+    const options = resolveWorkerOptions(opts);
+    if (typeof processor === 'string' || processor instanceof URL) throw yokeError('NOT_SUPPORTED_YET', { feature: 'a processor file' });
+    super(name, opts, options, { workerId: options.workerId });
+    this.#options = options;
+    this.#concurrency = options.concurrency;
+    this.finishSettings = {
+      errorPolicy: options.errorPolicy,
+      backoffStrategy: options.settings.backoffStrategy,
+      removeOnComplete: options.removeOnComplete,
+      removeOnFail: options.removeOnFail,
+      maxPayloadBytes: options.maxPayloadBytes,
+      leaseMs: options.lockDuration,
+      workerName: options.name,
+      limiter: options.limiter,
+    };
+    const clientName = clientNameOf(options.prefix, name, options.name ? `:w:${options.name}` : '');
+    this.#blocking = this.openConnection((options.connection ?? undefined) as ConnectionInput, options, true, clientName);
+    this.#markers = new MarkerStore(this.#blocking, this.qualifiedName);
+    const onError = (error: Error) => this.emitError(error);
+    this.#exchanger = new Exchanger(this.leases, {
+      leaseMs: options.lockDuration,
+      workerName: options.name,
+      limiter: options.limiter,
+      freeSlots: () => this.#freeSlots(),
+      nextToken: () => `${this.id}:${++this.#tokens}`,
+      onJobs: (records, token) => this.#startJobs(records, token),
+      onFetched: (exchange) => this.#noteFetch(exchange),
+      onError: (error) => this.#noteTrouble(error),
+    });
+    this.#fetcher = new Fetcher(this.#markers, {
+      idleMs: options.drainDelay * 1000,
+      clock: this.session.clock,
+      onWake: () => this.#wake(),
+      onError,
+    });
+    this.#keeper = new LeaseKeeper(this.leases, {
+      leaseMs: options.lockDuration,
+      renewMs: options.lockRenewTime,
+      running: this.#running,
+      onLost: (running) => this.#loseLease(running),
+      onRound: (kept, lost) => this.#noteRenewals(kept, lost),
+      onError,
+    });
+    this.#upkeep = new Upkeep(this.leases, {
+      intervalMs: options.stalledInterval,
+      maxStalls: options.maxStalledCount,
+      onStalled: (jobId) => {
+        this.log.warn(LogEvent.jobStalled, { jobId });
+        this.emit('stalled', jobId, 'active');
+      },
+      onError,
+    });
+    if (processor) this.#executor = this.#makeExecutor(processor as AnyProcessor);
+    this.#announceReady();
+    if (processor && options.autorun) this.run().catch((error) => this.emitError(error));
+  }
+
+  static RateLimitError(): RateLimitError {
+    return new RateLimitError();
+  }
+
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  /** Takes effect at once; running jobs are not interrupted. */
+  set concurrency(value: number) {
+    assertConcurrency(value);
+    this.#concurrency = value;
+    if (this.isRunning()) this.#wake();
+  }
+
+  /** Settles when the worker has been closed. */
+  async run(): Promise<void> {
+    if (!this.#executor) throw yokeError('NO_PROCESSOR');
+    if (this.#isStarted) throw yokeError('ALREADY_RUNNING', { what: 'Worker' });
+    if (this.closing) return;
+    this.#isStarted = true;
+    const ended = new Promise<void>((resolve) => {
+      this.#end = resolve;
+    });
+    await this.session.ready();
+    if (this.closing) return ended;
+    if (!this.#options.skipLockRenewal) this.#keeper.start();
+    if (!this.#options.skipStalledCheck) this.#upkeep.start();
+    this.#wake();
+    return ended;
+  }
+
+  isRunning(): boolean {
+    return this.#isStarted && !this.closing;
+  }
+
+  isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** A handler of this worker is running. */
+  isProcessing(): boolean {
+    return this.#running.size > 0;
+  }
+
+  getCurrentJobs(): Job<DataType, ResultType, NameType>[] {
+    return [...this.#running.values()].map(({ job }) => job as Job<DataType, ResultType, NameType>);
+  }
+
+  getCurrentJob(): Job<DataType, ResultType, NameType> | undefined {
+    return this.getCurrentJobs()[0];
+  }
+
+  health(): WorkerHealth {
+    const lastPollAt = this.#fetcher.lastPollAt;
+    const sinceLastPollMs = lastPollAt === 0 ? undefined : Math.round(performance.now() - lastPollAt);
+    // While all slots are busy there is nothing to poll for; an idle worker hears from its server every sleep.
+    const isBusy = this.#busy >= this.#concurrency;
+    const limitMs = Math.max(this.#options.drainDelay * 1000, 10_000) + this.#options.callTimeout;
+    const hears = isBusy || this.#isPaused || (sinceLastPollMs !== undefined && sinceLastPollMs < limitMs);
+    return {
+      isHealthy: this.isRunning() && this.connection.isUp && hears,
+      isRunning: this.isRunning(),
+      isPaused: this.#isPaused,
+      sinceLastPollMs,
+      runningCount: this.#running.size,
+    };
+  }
+
+  /** This worker fetches no more; by default waits for its running jobs. */
+  async pause(doNotWaitActive = false): Promise<void> {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    if (!doNotWaitActive) {
+      await this.#untilIdle(Number.POSITIVE_INFINITY);
+      await this.#exchanger.settle();
+    }
+    this.emit('paused');
+  }
+
+  async resume(): Promise<void> {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#wake();
+    this.emit('resumed');
+  }
+
+  override close(force = false): Promise<void> {
+    this.closing ??= this.#closeInOrder(force);
+    return this.closing;
+  }
+
+  /** Fetches one job for people who process by hand; `block` waits for one for a while. */
+  async getNextJob(token: string, { block = true }: GetNextJobOptions = {}): Promise<Job<DataType, ResultType, NameType> | undefined> {
+    if (this.closing || this.#isPaused) return undefined;
+    const first = await this.#fetchOne(token);
+    if (first || !block) return first;
+    const wake = await this.#markers.wait(this.#options.drainDelay * 1000);
+    if (wake.kind === 'due') {
+      const ms = Math.min(this.session.clock.untilMs(wake.dueAt), this.#options.drainDelay * 1000);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+    }
+    return this.closing ? undefined : this.#fetchOne(token);
+  }
+
+  /** Runs one job, fetched by hand, through the processor. */
+  async processJob(job: Job<DataType, ResultType, NameType>, token: string): Promise<void> {
+    if (!this.#executor) throw yokeError('NO_PROCESSOR');
+    const running: Running = {
+      job: job as Job,
+      token,
+      controller: this.#executor.takesSignal ? new AbortController() : undefined,
+      isAbandoned: false,
+      isDone: false,
+      renewedAt: performance.now(),
+    };
+    await this.#track(running, () => this.#executor!.execute(running, undefined));
+  }
+
+  /** For people who process by hand: recovers stalled jobs from now on. */
+  async startStalledCheckTimer(): Promise<void> {
+    if (!this.#options.skipStalledCheck && !this.closing) this.#upkeep.start();
+  }
+
+  /** The ids whose lease could not be renewed. */
+  async extendJobLocks(jobIds: string[], tokens: string[], durationMs: number): Promise<string[]> {
+    const leases = jobIds.map((jobId, i) => ({ jobId, token: tokens[i] ?? '' }));
+    return (await this.leases.extend(leases, durationMs)).map(({ jobId }) => jobId);
+  }
+
+  /** Aborts the signal of a job running here; the handler must react. False if there is none. */
+  cancelJob(jobId: string, reason?: string): boolean {
+    const controller = this.#running.get(jobId)?.controller;
+    controller?.abort(reason);
+    return controller !== undefined;
+  }
+
+  cancelAllJobs(reason?: string): void {
+    for (const { controller } of this.#running.values()) controller?.abort(reason);
+  }
+
+  /** Deprecated: the same as queue.rateLimit. */
+  async rateLimit(expireTimeMs: number): Promise<void> {
+    await this.session.command('SET', [this.keys.limiter!, Number.MAX_SAFE_INTEGER, 'PX', Math.round(expireTimeMs)]);
+  }
+
+  override async waitUntilReady(): Promise<RedisClient> {
+    await this.session.ready();
+    return this.#blocking.ready();
+  }
+
+  #makeExecutor(processor: AnyProcessor): Executor {
+    const settings = { ...this.finishSettings, maxStartedAttempts: this.#options.maxStartedAttempts, schema: this.#options.schema };
+    return new Executor(this, processor, settings, {
+      onActive: (job) => {
+        if (!this.log.isSilent) this.log.debug(LogEvent.jobPickedUp, { jobId: job.id, name: job.name });
+        this.emit('active', job, 'waiting');
+      },
+      onCompleted: (job, result) => {
+        if (!this.log.isSilent) this.log.info(LogEvent.jobCompleted, { jobId: job.id, name: job.name, attempts: job.attemptsMade });
+        this.emit('completed', job, result, 'active');
+      },
+      onFailed: (job, error, willRetry) => {
+        this.log.warn(willRetry ? LogEvent.jobRetried : LogEvent.jobFailed, { jobId: job.id, name: job.name, attempts: job.attemptsMade, reason: error.message });
+        this.emit('failed', job, error, 'active');
+      },
+      onRateLimited: () => void this.#readLimit(),
+      onError: (error) => this.emitError(error),
+    }, (running, finish) => this.#handIn(running, finish));
+  }
+
+  #announceReady(): void {
+    this.waitUntilReady().then(
+      () => setImmediate(() => this.emit('ready')),
+      (error) => this.emitError(error),
+    );
+  }
+
+  get #mayFetch(): boolean {
+    return this.#isStarted && !this.closing && !this.#isPaused && performance.now() >= this.#limitedUntil;
+  }
+
+  #freeSlots(): number {
+    return this.#mayFetch ? this.#concurrency - this.#busy - this.#exchanger.requested : 0;
+  }
+
+  #wake(): void {
+    if (this.#freeSlots() > 0) this.#exchanger.fetch();
+    // A marker popped while every slot is taken was meant for somebody else.
+    else if (!this.closing && this.#isStarted) this.leases.signal().catch((error) => this.emitError(error));
+  }
+
+  #startJobs(records: readonly JobRecord[], token: string): void {
+    this.#isDrained = false;
+    for (const record of records) {
+      const { running, poison } = this.#executor!.prepare(record, token);
+      if (record.repeatJobKey) void this.#startIteration(running, poison);
+      else void this.#track(running, () => this.#executor!.execute(running, poison));
+    }
+  }
+
+  async #startIteration(running: Running, poison: Error | undefined): Promise<void> {
+    await this.#track(running, async () => {
+      try {
+        await scheduleNextIteration(this.leases, running.job, this.#options.settings.repeatStrategy, this.session.clock.now());
+      } catch (error) {
+        // The job stays leased until it is recovered; then its successor is tried again.
+        this.emitError(new Error(`Failed to add repeatable job for next iteration: ${(error as Error).message}`, { cause: error }));
+        return;
+      }
+      await this.#executor!.execute(running, poison);
+    });
+  }
+
+  // The slot is free as soon as the outcome is known: its finish and the fetch of a successor go in one call.
+  #handIn(running: Running, finish: Finish): Promise<void> {
+    this.#freeSlotOf(running);
+    return this.#exchanger.finish(finish);
+  }
+
+  #freeSlotOf(running: Running): void {
+    if (running.isDone) return;
+    running.isDone = true;
+    this.#busy--;
+  }
+
+  async #track(running: Running, work: () => Promise<void>): Promise<void> {
+    const id = running.job.id as string;
+    this.#running.set(id, running);
+    this.#busy++;
+    await work();
+    this.#freeSlotOf(running);
+    if (this.#running.get(id) === running) this.#running.delete(id);
+    if (this.#running.size === 0) this.#onIdle?.();
+    this.#restIfIdle();
+  }
+
+  #noteFetch(exchange: Exchange): void {
+    this.#fetcher.noteFetch(exchange.dueAt);
+    for (const jobId of exchange.ghosts) {
+      this.emitError(yokeError('POISONED_RECORD', { jobId, expected: 'a job', given: 'nothing that can be read' }));
+    }
+    if (exchange.limitedMs > 0) this.#holdOff(Math.min(exchange.limitedMs, this.#options.maximumRateLimitDelay));
+    else if (exchange.jobs.length === 0 && !this.#isDrained) {
+      this.#isDrained = true;
+      this.emit('drained');
+    }
+    this.#restIfIdle();
+  }
+
+  // Free slots and nothing asked for: sleep until there is work.
+  #restIfIdle(): void {
+    if (this.#exchanger.isQuiet && this.#freeSlots() > 0) this.#fetcher.sleep();
+  }
+
+  /** Fetches nothing for a while. */
+  #holdOff(ms: number): void {
+    this.#limitedUntil = performance.now() + ms;
+    clearTimeout(this.#limitTimer);
+    this.#limitTimer = setTimeout(() => {
+      this.#limitedUntil = 0;
+      this.#wake();
+    }, ms);
+  }
+
+  #noteTrouble(error: Error): void {
+    this.emitError(error);
+    if (!this.closing) this.#holdOff(Math.min(this.#options.runRetryDelay, PAUSE_AFTER_TROUBLE_MS));
+  }
+
+  async #readLimit(): Promise<void> {
+    try {
+      const ms = await this.inspect.limitMs(this.#options.limiter?.max);
+      if (ms > 0) this.#holdOff(Math.min(ms, this.#options.maximumRateLimitDelay));
+    } catch (error) {
+      this.emitError(error as Error);
+    }
+  }
+
+  #loseLease(running: Running): void {
+    const error = yokeError('LEASE_LOST', { jobId: running.job.id });
+    this.log.warn(LogEvent.heartbeatFailed, { jobId: running.job.id });
+    running.controller?.abort(error);
+    this.emitError(error);
+  }
+
+  #noteRenewals(kept: readonly string[], lost: readonly string[]): void {
+    if (lost.length > 0) this.emit('lockRenewalFailed', lost);
+    if (kept.length > 0) this.emit('locksRenewed', { count: kept.length, jobIds: kept });
+  }
+
+  async #fetchOne(token: string): Promise<Job<DataType, ResultType, NameType> | undefined> {
+    const { leaseMs, workerName, limiter } = this.finishSettings;
+    const exchange = await this.leases.exchange([], {
+      fetchCount: 1,
+      token,
+      leaseMs,
+      worker: workerName,
+      limitMax: limiter ? String(limiter.max) : '',
+      limitMs: limiter ? String(limiter.duration) : '',
+      maxBytes: 1,
+    });
+    const [record] = exchange.jobs;
+    if (!record) {
+      if (!this.#isDrained) this.emit('drained');
+      this.#isDrained = true;
+      return undefined;
+    }
+    this.#isDrained = false;
+    const job = Job.fromRecord<DataType, ResultType, NameType>(this, record);
+    job.token = token;
+    if (job.repeatJobKey) {
+      await scheduleNextIteration(this.leases, job as Job, this.#options.settings.repeatStrategy, this.session.clock.now());
+    }
+    return job;
+  }
+
+  // Bounded: what does not end in time is aborted and handed back, so that it runs elsewhere at once.
+  async #closeInOrder(isForced: boolean): Promise<void> {
+    this.emit('closing', 'closing queue');
+    clearTimeout(this.#limitTimer);
+    this.#fetcher.stop();
+    this.#upkeep.stop();
+    const wasAsleep = this.#fetcher.isSleeping;
+    await this.#blocking.close(true);
+    try {
+      const isIdle = await this.#untilIdle(isForced ? 0 : this.#options.shutdownTimeout);
+      if (!isIdle) await this.#abandonAll();
+      await this.#exchanger.settle();
+      // Markers that this worker had taken go to those who stay.
+      if (wasAsleep && this.connection.isUp) await this.leases.signal();
+    } catch (error) {
+      this.emit('error', error);
+    }
+    this.#keeper.stop();
+    await super.shutDown(isForced || !this.connection.isUp);
+    this.#end?.();
+    this.emit('closed');
+  }
+
+  async #untilIdle(timeoutMs: number): Promise<boolean> {
+    if (this.#running.size === 0) return true;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), Math.min(timeoutMs, 2 ** 31 - 1));
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        this.#onIdle = undefined;
+        resolve(true);
+      };
+    });
+  }
+
+  async #abandonAll(): Promise<void> {
+    const returns: Promise<void>[] = [];
+    for (const running of this.#running.values()) {
+      // Its outcome is on its way already.
+      if (running.isDone) continue;
+      running.isAbandoned = true;
+      running.controller?.abort(yokeError('SHUTDOWN_ABORT', { jobId: running.job.id, timeoutMs: this.#options.shutdownTimeout }));
+      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token)));
+    }
+    for (const result of await Promise.allSettled(returns)) {
+      if (result.status === 'rejected') this.emit('error', result.reason);
+    }
+  }
+}
