@@ -1,7 +1,7 @@
 --- exchange: a worker hands in what it has finished and gets what it has room for
 --- @arg    fetch_count     int      how many jobs the worker has room for; 0 fetches nothing
 --- @arg    token           string   for the jobs it gets
---- @arg    lease_ms        int
+--- @arg    lease_ms        string
 --- @arg    worker          string   the worker's name; empty for none
 --- @arg    limit_max       string   the worker's own rate limit; empty for none
 --- @arg    limit_ms        string
@@ -75,9 +75,8 @@ end
 local function fetch(q, arg, count, fetched, limit_max, limit_ms)
   local claimed_bytes = 0
   local function take(from, id)
-    local word, flat, record = claim(q, {
-      job_id = id, from = from, token = arg.token, lease_ms = arg.lease_ms, worker = arg.worker,
-    })
+    arg.job_id, arg.from = id, from
+    local word, flat, record = claim(q, arg)
     if word == "ghost" then
       fetched.ghosts[#fetched.ghosts + 1] = id
       return

@@ -12,8 +12,12 @@ function clock.now(given)
 end
 
 -- Whole numbers as plain digits: some servers print a Lua number such as 3e8 in exponent form.
-function clock.text(ms)
-  return string.format("%.0f", ms)
+-- tostring does that up to fourteen digits and is quicker. A number handed to a command costs twice a string.
+function clock.text(number)
+  if number < 1e14 and number > -1e14 then
+    return tostring(number)
+  end
+  return string.format("%.0f", number)
 end
 
 return clock

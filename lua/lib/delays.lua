@@ -11,7 +11,7 @@ local delays = {}
 
 local SLOT = 4096
 -- A worker's call promotes at most this many, so that Redis is not held by a burst coming due.
-local MOST_PER_CALL = 1000
+local MOST_PER_CALL = "1000"
 
 function delays.due_of(score)
   return math.floor(score / SLOT)
@@ -21,7 +21,7 @@ end
 function delays.place(q, due)
   local lowest = due * SLOT
   local highest = lowest + SLOT - 1
-  local last = call("ZREVRANGEBYSCORE", q.delayed, highest, lowest, "WITHSCORES", "LIMIT", 0, 1)
+  local last = call("ZREVRANGEBYSCORE", q.delayed, clock.text(highest), clock.text(lowest), "WITHSCORES", "LIMIT", "0", "1")
   if #last == 0 then
     return lowest
   end
@@ -30,7 +30,7 @@ end
 
 -- Write: puts the job there and says so.
 function delays.put(q, id, score)
-  call("ZADD", q.delayed, score, id)
+  call("ZADD", q.delayed, clock.text(score), id)
   events.capped(q, "delayed", "jobId", id, "delay", clock.text(delays.due_of(score)))
   signals.delay(q)
 end
@@ -38,14 +38,14 @@ end
 -- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
 -- back to life as an empty job.
 function delays.promote_due(q)
-  local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", (q.now + 1) * SLOT - 1, "LIMIT", 0, MOST_PER_CALL)
+  local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", clock.text((q.now + 1) * SLOT - 1), "LIMIT", "0", MOST_PER_CALL)
   for _, id in ipairs(ids) do
     local job = jobs.load(q, id)
     call("ZREM", q.delayed, id)
     if job then
       ready.enqueue(q, id, job.priority, false)
       events.append(q, "waiting", "jobId", id, "prev", "delayed")
-      jobs.set(q, id, "delay", 0)
+      jobs.set(q, id, "delay", "0")
     end
   end
   return #ids

@@ -10,7 +10,7 @@ local finish = {}
 
 -- Check: the job, or nil and the word why not.
 function finish.check(q, arg)
-  local job = jobs.load(q, arg.job_id)
+  local job = jobs.load_brief(q, arg.job_id)
   if not job then
     return nil, "not_found"
   end
@@ -44,7 +44,7 @@ function finish.record(q, job, target, value, keep)
   end
   local set = target == "completed" and q.completed or q.failed
   call("ZADD", set, q.now_text, job.id)
-  jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made, target == "completed" and "returnvalue" or "failedReason",
+  jobs.set(q, job.id, jobs.field.attempts_made, tostring(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
     value, "finishedOn", q.now_text)
   retention.ask(q, set, keep)
 end

@@ -15,8 +15,9 @@ local flows = {}
 local function parent_of(q, job)
   local root, id = keys.split_job(job.parent_key)
   local policy = {}
-  if job.parent then
-    local ok, told = pcall(cjson.decode, job.parent)
+  local text = job.parent or call("HGET", job.key, "parent")
+  if text then
+    local ok, told = pcall(cjson.decode, text)
     if ok and type(told) == "table" then
       root, id, policy = told.queueKey or root, told.id or id, told
     end
@@ -30,7 +31,7 @@ local function make_ready(p, parent)
   local job = jobs.load(p, parent.id)
   if job.delay > 0 then
     local due = p.now + job.delay
-    call("ZADD", p.delayed, due * 4096, parent.id)
+    call("ZADD", p.delayed, clock.text(due * 4096), parent.id)
     events.append(p, "delayed", "jobId", parent.id, "delay", clock.text(due))
     signals.delay(p)
   else

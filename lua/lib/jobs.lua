@@ -20,6 +20,23 @@ local KNOWN = {
   "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn",
 }
 
+-- The few fields that finishing a job needs; a plain job's finish reads nothing else.
+function jobs.load_brief(q, id)
+  local key = keys.job(q, id)
+  local row = call("HMGET", key, "name", "atm", "priority", "parentKey", "deid")
+  if not row[1] and not row[2] and call("EXISTS", key) == 0 then
+    return nil
+  end
+  return {
+    id = id,
+    key = key,
+    attempts_made = tonumber(row[2]) or 0,
+    priority = tonumber(row[3]) or 0,
+    parent_key = row[4],
+    dedup_id = row[5],
+  }
+end
+
 function jobs.load(q, id)
   local row = call("HMGET", keys.job(q, id), unpack(KNOWN))
   -- A record without a name and a time is no job; a foreign client's half-written ghost has neither.

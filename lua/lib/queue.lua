@@ -20,7 +20,7 @@ local names = {
 
 -- Our own keys' layout. A client that meets another one in `meta` must not touch the queue.
 queue.layout = "1"
-queue.default_max_events = 10000
+queue.default_max_events = "10000"
 
 function queue.open(root, now)
   return setmetatable({ root = root, now = now, now_text = string.format("%.0f", now) }, names)
@@ -52,7 +52,7 @@ function queue.settings(q)
     concurrency = tonumber(row[2]),
     limit_max = tonumber(row[3]),
     limit_duration = tonumber(row[4]),
-    max_events = tonumber(row[5]),
+    max_events = row[5],
     layout = row[6],
   }
   rawset(q, "settings_read", settings)

@@ -22,13 +22,13 @@ end
 
 function ready.push_prioritized(q, id, priority)
   local turn = call("INCR", q.priority_counter) % BAND
-  call("ZADD", q.prioritized, priority * BAND + turn, id)
+  call("ZADD", q.prioritized, string.format("%.0f", priority * BAND + turn), id)
   signals.work(q)
 end
 
 -- In front of all others of its priority.
 function ready.push_prioritized_front(q, id, priority)
-  call("ZADD", q.prioritized, priority * BAND, id)
+  call("ZADD", q.prioritized, string.format("%.0f", priority * BAND), id)
 end
 
 function ready.enqueue(q, id, priority, is_next)

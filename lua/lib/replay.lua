@@ -12,7 +12,7 @@ local signals = require("lib.signals")
 local replay = {}
 
 -- Clients send a call again for two minutes at most; the rest is room for clocks and slow networks.
-local KEPT_MS = 300000
+local KEPT_MS = "300000"
 
 -- `handler.run` does the work and returns the outcome: ids and words. Its
 -- `records`, the payloads read on the way, serve this reply and are not kept. `handler.render` makes the

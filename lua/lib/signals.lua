@@ -23,7 +23,7 @@ function signals.delay(q)
 end
 
 local function next_due(q)
-  local first = call("ZRANGE", q.delayed, 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")
   return first[2] and tonumber(first[2]) / 4096
 end
 
@@ -33,7 +33,7 @@ signals.next_due = next_due
 function signals.flush(q)
   local has_work = rawget(q, "has_work")
   if has_work == "always" or (has_work and not queue.is_blocked(q)) then
-    call("ZADD", q.marker, 0, "0")
+    call("ZADD", q.marker, "0", "0")
   end
   if rawget(q, "has_delay") then
     local due = next_due(q)

@@ -5,8 +5,8 @@
 --- @arg   data       bytes
 --- @arg   opts       bytes
 --- @arg   timestamp  string   creation time in ms; empty for the time of the call
---- @arg   delay      int      ms after the timestamp; 0 for none
---- @arg   priority   int
+--- @arg   delay      string   ms after the timestamp; 0 for none
+--- @arg   priority   string
 --- @arg   is_next    flag     runs before all that waits
 --- @reply added | duplicate
 local clock = require("lib.clock")
@@ -21,8 +21,8 @@ return function(q, arg)
   ready.check(q)
   local id = arg.job_id
   local is_duplicate = id ~= "" and jobs.exists(q, id)
-  local timestamp = tonumber(arg.timestamp) or q.now
-  local score = arg.delay > 0 and not is_duplicate and delays.place(q, timestamp + arg.delay)
+  local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
+  local score = arg.delay ~= "0" and not is_duplicate and delays.place(q, tonumber(timestamp) + tonumber(arg.delay))
 
   -- write
   local counter = call("INCR", q.counter)
@@ -33,13 +33,13 @@ return function(q, arg)
   if id == "" then
     id = clock.text(counter)
   end
-  arg.timestamp = clock.text(timestamp)
+  arg.timestamp = timestamp
   jobs.store(q, id, arg)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if score then
     delays.put(q, id, score)
   else
-    ready.enqueue(q, id, arg.priority, arg.is_next)
+    ready.enqueue(q, id, tonumber(arg.priority), arg.is_next)
     events.capped(q, "waiting", "jobId", id)
   end
   return "added", id

@@ -4,7 +4,7 @@
 --- @arg   job_id     string
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
---- @arg   lease_ms   int
+--- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
 --- @reply claimed | ghost
 local events = require("lib.events")
@@ -49,7 +49,7 @@ return function(q, arg)
   end
   leases.take(q, id, arg.token, arg.lease_ms)
   events.append(q, "active", "jobId", id, "prev", "waiting")
-  local started = (tonumber(record[jobs.field.attempts_started]) or 0) + 1
+  local started = tostring((tonumber(record[jobs.field.attempts_started]) or 0) + 1)
   if arg.worker ~= "" then
     jobs.set(q, id, "processedOn", q.now_text, jobs.field.attempts_started, started, jobs.field.processed_by, arg.worker)
   else

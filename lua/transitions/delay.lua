@@ -7,6 +7,7 @@
 --- @arg   reason       string
 --- @arg   stacktrace   string   JSON array; empty leaves what is stored
 --- @reply ok | not_found | lease_missing | lease_lost | not_in_state
+local clock = require("lib.clock")
 local delays = require("lib.delays")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
@@ -25,9 +26,9 @@ return function(q, arg)
   end
   jobs.note_failure(q, job.id, arg.reason, arg.stacktrace)
   if arg.is_attempt then
-    jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made + 1, "delay", arg.delay)
+    jobs.set(q, job.id, jobs.field.attempts_made, tostring(job.attempts_made + 1), "delay", clock.text(arg.delay))
   else
-    jobs.set(q, job.id, "delay", arg.delay)
+    jobs.set(q, job.id, "delay", clock.text(arg.delay))
   end
   delays.put(q, job.id, score)
   return "ok"

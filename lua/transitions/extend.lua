@@ -2,7 +2,7 @@
 --- Renews a lease. Refused once the lease is lost: the job may be running elsewhere.
 --- @arg   job_id     string
 --- @arg   token      string
---- @arg   lease_ms   int
+--- @arg   lease_ms   string
 --- @reply ok | lease_missing | lease_lost
 local leases = require("lib.leases")
 

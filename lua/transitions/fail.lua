@@ -30,12 +30,12 @@ return function(q, arg)
   -- settle
   local keep = retention.of(arg.keep_count, arg.keep_age, arg.keep_limit)
   finish.record(q, job, "failed", arg.reason, keep)
-  if job.deferred_failure and not retention.keeps_none(keep) then
+  if not retention.keeps_none(keep) then
     jobs.unset(q, job.id, jobs.field.deferred_failure)
   end
   events.append(q, "failed", "jobId", job.id, "failedReason", arg.reason, "prev", "active")
   if job.attempts_made >= arg.attempts then
-    events.append(q, "retries-exhausted", "jobId", job.id, "attemptsMade", job.attempts_made)
+    events.append(q, "retries-exhausted", "jobId", job.id, "attemptsMade", tostring(job.attempts_made))
   end
   return "ok"
 end

@@ -24,7 +24,7 @@ return function(q, arg)
   end
   jobs.note_failure(q, job.id, arg.reason, arg.stacktrace)
   ready.enqueue(q, job.id, job.priority, arg.is_next)
-  jobs.set(q, job.id, jobs.field.attempts_made, job.attempts_made + 1)
+  jobs.set(q, job.id, jobs.field.attempts_made, tostring(job.attempts_made + 1))
   events.capped(q, "waiting", "jobId", job.id, "prev", "active")
   return "ok"
 end

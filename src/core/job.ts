@@ -29,8 +29,6 @@ export interface ParentReference {
 /** `[job, id, rateLimitDelayMs, delayUntilMs]`, or nothing. */
 export type NextJobData = [Record<string, unknown> | null, string, number?, number?] | [];
 
-const internal = new Set(['queue', 'isDiscarded']);
-
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
 export class Job<DataType = any, ReturnType = any, NameType extends string = string, ProgressType extends JobProgress = JobProgress> {
   id?: string;
@@ -59,13 +57,11 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   repeatJobKey?: string;
   token?: string;
 
-  /** @internal */ readonly queue: JobHost;
-  /** @internal */ isDiscarded = false;
+  readonly #queue: JobHost;
+  #isDiscarded = false;
 
   constructor(queue: JobHost, name: NameType, data: DataType, opts: JobsOptions = {}, id?: string) {
-    this.queue = queue;
-    Object.defineProperty(this, 'queue', { enumerable: false });
-    Object.defineProperty(this, 'isDiscarded', { enumerable: false });
+    this.#queue = queue;
     this.name = name;
     this.data = data;
     this.opts = opts;
@@ -144,6 +140,16 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
     return queue.jobs.addLog(jobId, row, keepLogs ?? 0);
   }
 
+  /** @internal The queue or worker this job came from. */
+  get queue(): JobHost {
+    return this.#queue;
+  }
+
+  /** @internal */
+  get isDiscarded(): boolean {
+    return this.#isDiscarded;
+  }
+
   get queueName(): string {
     return this.queue.name;
   }
@@ -157,7 +163,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   toJSON(): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(this).filter(([name]) => !internal.has(name)));
+    return { ...this } as Record<string, unknown>;
   }
 
   /** The form in which jobs are stored: JSON fields as text, nothing undefined. */
@@ -351,7 +357,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
 
   /** v5: this attempt is the last, whatever `attempts` says. */
   discard(): void {
-    this.isDiscarded = true;
+    this.#isDiscarded = true;
   }
 
   /** Resolves to the return value; rejects with the failure's reason, or after `ttl` ms. */
@@ -398,7 +404,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
       ...noFetch,
       fetchCount: fetchNext && !this.queue.closing ? 1 : 0,
       token,
-      leaseMs,
+      leaseMs: String(leaseMs),
       worker: workerName,
       limitMax: limiter ? String(limiter.max) : '',
       limitMs: limiter ? String(limiter.duration) : '',
@@ -422,8 +428,8 @@ export function encodeAdd(name: string, data: unknown, options: ReturnType<typeo
     data: encodeJobData(name, data, options),
     opts: encodeOptions(options.stored),
     timestamp: options.timestamp === undefined ? '' : String(options.timestamp),
-    delay: options.delayMs,
-    priority: options.priority,
+    delay: String(options.delayMs),
+    priority: String(options.priority),
     isNext: options.lifo,
   };
 }
@@ -437,7 +443,7 @@ const jsonToField: Record<string, string> = {
   deferredFailure: 'defa',
 };
 
-const noFetch = { fetchCount: 0, token: '0', leaseMs: 0, worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000 };
+const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000 };
 
 function settingsOf(queue: JobHost): FinishSettings {
   return queue.finishSettings ?? defaultFinishSettings;

@@ -56,7 +56,7 @@ export class LeaseStore {
   /** The leases that are lost. */
   async extend(leases: readonly Lease[], leaseMs: number): Promise<Lease[]> {
     const argv: string[] = [];
-    for (const lease of leases) pushExtend(argv, { ...lease, leaseMs });
+    for (const lease of leases) pushExtend(argv, { ...lease, leaseMs: String(leaseMs) });
     const words = (await this.session.run(extendManyCall, extendManyCall.encode(argv))) as string[];
     return leases.filter((_, i) => words[2 * i] !== 'ok');
   }

@@ -114,7 +114,7 @@ export class Exchanger {
       exchange = await this.#leases.exchange(argv, {
         fetchCount,
         token,
-        leaseMs,
+        leaseMs: String(leaseMs),
         worker: workerName,
         limitMax: limiter ? String(limiter.max) : '',
         limitMs: limiter ? String(limiter.duration) : '',

@@ -423,7 +423,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const exchange = await this.leases.exchange([], {
       fetchCount: 1,
       token,
-      leaseMs,
+      leaseMs: String(leaseMs),
       worker: workerName,
       limitMax: limiter ? String(limiter.max) : '',
       limitMs: limiter ? String(limiter.duration) : '',
