@@ -2,7 +2,7 @@
 // after each test. Names are unique, so that tests never meet each other's jobs.
 
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { Queue, QueueEvents, type QueueEventsOptions, type QueueOptions, Worker, type WorkerOptions } from '../../src/index.ts';
+import { type Processor, Queue, QueueEvents, type QueueEventsOptions, type QueueOptions, Worker, type WorkerOptions } from '../../src/index.ts';
 import { startLegServer, type TestServer } from './leg.ts';
 
 interface Closable {
@@ -16,7 +16,7 @@ export interface Bundle {
   /** A queue name nobody else uses. */
   name(): string;
   queue(name?: string, opts?: QueueOptions): Queue;
-  worker(name: string, processor: ConstructorParameters<typeof Worker>[1], opts?: WorkerOptions): Worker;
+  worker(name: string, processor: Processor<any, any, string> | null | undefined, opts?: WorkerOptions): Worker;
   events(name: string, opts?: QueueEventsOptions): QueueEvents;
   /** Closed after the test, newest first. */
   track<T extends Closable>(object: T): T;
