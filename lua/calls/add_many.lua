@@ -7,8 +7,8 @@ local items = require("lib.items")
 local transitions = { add = require("transitions.add") }
 
 return {
-  run = function(q, _, list)
-    return items.run(q, list, transitions)
+  run = function(q, _, batch)
+    return items.run(q, batch, transitions)
   end,
   render = items.as_is,
 }

@@ -17,26 +17,29 @@ local limits = require("lib.limits")
 local queue = require("lib.queue")
 local signals = require("lib.signals")
 local claim = require("transitions.claim")
+local retry = require("transitions.retry")
+
+-- Whoever retries at once competes with what has come due meanwhile, so that goes first.
+local function promote_first(q)
+  if not rawget(q, "has_promoted") then
+    rawset(q, "has_promoted", true)
+    delays.promote_due(q)
+  end
+end
+
+local function retry_after_promotion(q, arg)
+  promote_first(q)
+  return retry(q, arg)
+end
 
 local transitions = {
   complete = require("transitions.complete"),
   fail = require("transitions.fail"),
-  retry = require("transitions.retry"),
+  retry = retry_after_promotion,
   delay = require("transitions.delay"),
   give_back = require("transitions.give_back"),
   await_children = require("transitions.await_children"),
 }
-
-local function has_verb(list, ...)
-  for i = 1, #list do
-    for _, verb in ipairs({ ... }) do
-      if list[i].verb == verb then
-        return true
-      end
-    end
-  end
-  return false
-end
 
 -- A worker takes at most half of what is ready, so that one does not swallow a burst while others idle. A
 -- single job is never halved away.
@@ -72,27 +75,28 @@ local function allowance(q, arg, limit_max)
 end
 
 -- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
-local function fetch(q, arg, count, fetched, limit_max, limit_ms)
-  local claimed_bytes = 0
+local function fetch(q, arg, count, outcome, limit_max, limit_ms)
+  local fetched_bytes = 0
+  local ids, records, ghosts = outcome.ids, outcome.records, outcome.ghosts
   local function take(from, id)
     arg.job_id, arg.from = id, from
-    local word, flat, record = claim(q, arg)
+    local word, flat, bytes, is_deferred = claim(q, arg)
     if word == "ghost" then
-      fetched.ghosts[#fetched.ghosts + 1] = id
+      ghosts[#ghosts + 1] = id
       return
     end
-    fetched.ids[#fetched.ids + 1] = id
-    fetched.records[id] = flat
-    claimed_bytes = claimed_bytes + #(record.data or "")
+    ids[#ids + 1] = id
+    records[2 * #ids - 1], records[2 * #ids] = id, flat
+    fetched_bytes = fetched_bytes + bytes
     -- A job that only fails without running does not use up the rate.
-    if limit_max and not record[jobs.field.deferred_failure] then
+    if limit_max and not is_deferred then
       limits.count_start(q, limit_ms)
     end
   end
 
   local waiting = call("LRANGE", q.wait, -count, -1)
   for i = #waiting, 1, -1 do
-    if claimed_bytes >= arg.max_bytes then
+    if fetched_bytes >= arg.max_bytes then
       return
     end
     take("wait", waiting[i])
@@ -101,7 +105,7 @@ local function fetch(q, arg, count, fetched, limit_max, limit_ms)
   if count > 0 then
     local prioritized = call("ZRANGE", q.prioritized, 0, count - 1)
     for _, id in ipairs(prioritized) do
-      if claimed_bytes >= arg.max_bytes then
+      if fetched_bytes >= arg.max_bytes then
         return
       end
       take("prioritized", id)
@@ -116,15 +120,12 @@ local function is_empty(q)
   return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
 end
 
-local function run(q, arg, list)
-  if has_verb(list, "retry") then
-    delays.promote_due(q)
-  end
-  local outcome = { finished = items.run(q, list, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
+local function run(q, arg, batch)
+  local outcome = { finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
 
   local is_settled = false
   if arg.fetch_count > 0 then
-    delays.promote_due(q)
+    promote_first(q)
     local limit_max, limit_ms = limits.of(q, tonumber(arg.limit_max), tonumber(arg.limit_ms))
     local count
     count, outcome.limited_ms = allowance(q, arg, limit_max)
@@ -139,25 +140,26 @@ local function run(q, arg, list)
       is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
     end
   end
-  if #outcome.ids == 0 and not is_settled and has_verb(list, "complete", "fail") and is_empty(q) then
+  if #outcome.ids == 0 and not is_settled and rawget(q, "has_finished") and is_empty(q) then
     events.append(q, "drained")
   end
   return outcome
 end
 
 -- Only ids are kept for a call that is sent again; jobs whose lease this worker still has are read anew.
-local function render(q, outcome, arg)
-  local fetched = {}
-  for _, id in ipairs(outcome.ids) do
-    local flat = outcome.records and outcome.records[id]
-    if not flat and (arg.token == "0" or call("GET", keys.lock(q, id)) == arg.token) then
-      flat = jobs.read(q, id)
-    end
+local function read_again(q, ids, token)
+  local records = {}
+  for _, id in ipairs(ids) do
+    local flat = (token == "0" or call("GET", keys.lock(q, id)) == token) and jobs.read(q, id)
     if flat then
-      fetched[#fetched + 1] = id
-      fetched[#fetched + 1] = flat
+      records[#records + 1], records[#records + 2] = id, flat
     end
   end
+  return records
+end
+
+local function render(q, outcome, arg)
+  local fetched = outcome.records or read_again(q, outcome.ids, arg.token)
   return {
     outcome.finished, fetched, outcome.ghosts, string.format("%.0f", outcome.limited_ms),
     string.format("%.0f", math.floor(outcome.due)), outcome.is_more and "1" or "",

@@ -6,8 +6,8 @@ local items = require("lib.items")
 local transitions = { extend = require("transitions.extend") }
 
 return {
-  run = function(q, _, list)
-    return items.run(q, list, transitions)
+  run = function(q, _, batch)
+    return items.run(q, batch, transitions)
   end,
   render = items.as_is,
 }

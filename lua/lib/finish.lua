@@ -34,6 +34,7 @@ end
 
 -- Settle: bonds, record, retention. The events follow in the transition, which knows their names.
 function finish.record(q, job, target, value, keep)
+  rawset(q, "has_finished", true)
   events.trim(q)
   bonds.finished(q, job, target, value)
   job.attempts_made = job.attempts_made + 1
@@ -44,7 +45,7 @@ function finish.record(q, job, target, value, keep)
   end
   local set = target == "completed" and q.completed or q.failed
   call("ZADD", set, q.now_text, job.id)
-  jobs.set(q, job.id, jobs.field.attempts_made, tostring(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
+  call("HSET", job.key, jobs.field.attempts_made, tostring(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
     value, "finishedOn", q.now_text)
   retention.ask(q, set, keep)
 end

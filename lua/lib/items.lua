@@ -6,17 +6,22 @@ local function message(err)
   return type(err) == "table" and (err.err or "unknown error") or tostring(err)
 end
 
--- The words and values of all items, flat: word, value, word, value …
-function items.run(q, list, transitions)
-  local outcome = {}
-  for i = 1, #list do
-    local item = list[i]
-    local is_done, word, value = pcall(transitions[item.verb], q, item.arg)
+-- The words and values of all items, flat: word, value, word, value … `batch` is what the build hands over: the
+-- arguments, where the items begin, and for each verb a reader that fills one table again and again, so that a
+-- batch leaves little garbage. A transition must not keep its `arg`.
+function items.run(q, batch, transitions)
+  local argv, at, readers = batch.argv, batch.first, batch.readers
+  local outcome, count, last = {}, 0, #argv
+  while at <= last do
+    local verb = argv[at]
+    local arg, following = readers[verb](argv, at)
+    local is_done, word, value = pcall(transitions[verb], q, arg)
     if not is_done then
       word, value = "error", message(word)
     end
-    outcome[2 * i - 1] = word
-    outcome[2 * i] = value and tostring(value) or ""
+    outcome[count + 1] = word
+    outcome[count + 2] = value and tostring(value) or ""
+    count, at = count + 2, following
   end
   return outcome
 end

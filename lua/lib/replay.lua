@@ -17,7 +17,7 @@ local KEPT_MS = "300000"
 -- `handler.run` does the work and returns the outcome: ids and words. Its
 -- `records`, the payloads read on the way, serve this reply and are not kept. `handler.render` makes the
 -- reply of it, now or when the call is sent again.
-function replay.run(root, client, sequence, floor, now, handler, arg, items)
+function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local key = keys.replay(root, client)
   local q = queue.open(root, clock.now(now))
   sequence, floor = tonumber(sequence), tonumber(floor)
@@ -45,7 +45,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, items)
     return { "layout_unknown", q.now_text, layout }
   end
 
-  local outcome = handler.run(q, arg, items)
+  local outcome = handler.run(q, arg, batch)
   retention.apply(q)
   signals.flush(q)
   local payloads = outcome.records

@@ -11,6 +11,8 @@ local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
 
+local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
+
 local function drop(q, arg)
   if arg.from == "wait" then
     call("RPOP", q.wait)
@@ -19,27 +21,26 @@ local function drop(q, arg)
   end
 end
 
-local function read(q, id)
-  local flat = jobs.read(q, id)
-  if not flat then
-    return nil
-  end
-  local record = {}
-  for i = 1, #flat, 2 do
-    record[flat[i]] = flat[i + 1]
-  end
-  return record, flat
-end
-
 return function(q, arg)
   -- check
   local id = arg.job_id
-  local is_readable, record, flat = pcall(read, q, id)
+  local is_readable, flat = pcall(jobs.read, q, id)
 
   -- write
-  if not is_readable or not record then
+  if not is_readable or not flat then
     drop(q, arg)
     return "ghost"
+  end
+  local started, bytes, is_deferred = "1", 0, false
+  for i = 1, #flat, 2 do
+    local field = flat[i]
+    if field == "data" then
+      bytes = #flat[i + 1]
+    elseif field == STARTED then
+      started = tostring((tonumber(flat[i + 1]) or 0) + 1)
+    elseif field == DEFERRED then
+      is_deferred = true
+    end
   end
   if arg.from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
@@ -49,11 +50,10 @@ return function(q, arg)
   end
   leases.take(q, id, arg.token, arg.lease_ms)
   events.append(q, "active", "jobId", id, "prev", "waiting")
-  local started = tostring((tonumber(record[jobs.field.attempts_started]) or 0) + 1)
   if arg.worker ~= "" then
-    jobs.set(q, id, "processedOn", q.now_text, jobs.field.attempts_started, started, jobs.field.processed_by, arg.worker)
+    jobs.set(q, id, "processedOn", q.now_text, STARTED, started, jobs.field.processed_by, arg.worker)
   else
-    jobs.set(q, id, "processedOn", q.now_text, jobs.field.attempts_started, started)
+    jobs.set(q, id, "processedOn", q.now_text, STARTED, started)
   end
-  return "claimed", flat, record
+  return "claimed", flat, bytes, is_deferred
 end

@@ -44,18 +44,23 @@ function entryText(tree, call) {
   const first = 5;
   lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
   if (call.items.length > 0) {
-    lines.push('local items, at, last = {}, ' + (first + call.args.length) + ', #argv', 'while at <= last do', 'local verb = argv[at]');
-    call.items.forEach((verb, index) => {
-      const { args } = tree.modules.get(`transitions.${verb}`);
-      lines.push(`${index ? 'elseif' : 'if'} verb == "${verb}" then`);
-      lines.push(`items[#items + 1] = { verb = verb, arg = ${readArgs(args, (i) => `at + ${i + 1}`)} }`, `at = at + ${args.length + 1}`);
-    });
-    lines.push('else', 'error("unknown item " .. tostring(verb))', 'end', 'end');
+    lines.push(`local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name} }`);
   }
   const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
-  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${call.items.length > 0 ? ', items' : ''})`, 'end');
+  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${call.items.length > 0 ? ', batch' : ''})`, 'end');
   const setup = call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
-  return setup + lines.join('\n');
+  return setup + readersText(tree, call) + lines.join('\n');
+}
+
+// For each verb a function that reads one item into a table of its own, and says where the next one begins.
+function readersText(tree, call) {
+  if (call.items.length === 0) return '';
+  const readers = call.items.map((verb) => {
+    const { args } = tree.modules.get(`transitions.${verb}`);
+    const fields = args.map((arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`);
+    return `${verb} = (function() local arg = {} return function(argv, at) ${fields.join(' ')} return arg, at + ${args.length + 1} end end)()`;
+  });
+  return `local readers_of_${call.name} = { ${readers.join(',\n')} }\n`;
 }
 
 function needs(call) {

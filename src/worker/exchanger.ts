@@ -13,6 +13,8 @@ export interface ExchangerSettings {
   readonly limiter: { readonly max: number; readonly duration: number } | null;
   /** How many jobs could start now; called when a call is about to be sent. */
   readonly freeSlots: () => number;
+  /** The most that one call may ask for. */
+  readonly mostPerFetch: () => number;
   /** A token for the jobs of one fetch. */
   readonly nextToken: () => string;
   readonly onJobs: (records: readonly JobRecord[], token: string) => void;
@@ -92,9 +94,10 @@ export class Exchanger {
     while (this.#flights.size < MOST_IN_FLIGHT) {
       const finishes = this.#finishes.splice(0, MOST_FINISHES);
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
-      const wanted = Math.max(0, Math.min(free, MOST_FETCHED));
+      const wanted = Math.max(0, Math.min(free, MOST_FETCHED, this.#settings.mostPerFetch()));
       if (finishes.length === 0 && wanted === 0) return;
-      this.#wantsWork = false;
+      // What one call may not ask for goes with the next, at once.
+      this.#wantsWork = wanted > 0 && wanted < free;
       const flight: Promise<void> = this.#exchange(finishes, wanted).finally(() => {
         this.#flights.delete(flight);
         if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();

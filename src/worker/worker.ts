@@ -94,6 +94,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       workerName: options.name,
       limiter: options.limiter,
       freeSlots: () => this.#freeSlots(),
+      // Half of the slots: while the server works on one half, the handlers of the other run.
+      mostPerFetch: () => Math.ceil(this.#concurrency / 2),
       nextToken: () => `${this.id}:${++this.#tokens}`,
       onJobs: (records, token) => this.#startJobs(records, token),
       onFetched: (exchange) => this.#noteFetch(exchange),
