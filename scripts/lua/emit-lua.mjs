@@ -46,8 +46,9 @@ function entryText(tree, call) {
   if (call.items.length > 0) {
     lines.push(`local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name} }`);
   }
+  const last = call.items.length > 0 ? ', batch' : call.hasRest ? `, { unpack(argv, ${first + call.args.length}) }` : '';
   const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
-  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${call.items.length > 0 ? ', batch' : ''})`, 'end');
+  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${last})`, 'end');
   const setup = call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
   return setup + readersText(tree, call) + lines.join('\n');
 }

@@ -3,14 +3,10 @@
 import { QueueBase } from '../core/queue-base.ts';
 import { yokeError } from '../model/errors.ts';
 import { type QueueEventsOptions, resolveQueueEventsOptions } from '../model/options/queue-events-options.ts';
-import { EventStore } from '../store/event-store.ts';
 
 export class QueueEventsProducer extends QueueBase {
-  readonly #stream: EventStore;
-
   constructor(name: string, opts: QueueEventsOptions = {}, _backendFactory?: unknown) {
     super(name, opts, resolveQueueEventsOptions(opts));
-    this.#stream = new EventStore(this.connection, this.qualifiedName);
   }
 
   /** `maxEvents` is about how many entries the stream keeps. */
@@ -20,6 +16,6 @@ export class QueueEventsProducer extends QueueBase {
       throw yokeError('INVALID_OPTION', { option: 'eventName', expected: 'a non-empty string', given: String(eventName) });
     }
     const flat = Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
-    await this.#stream.publish(['event', eventName, ...flat], maxEvents);
+    await this.jobs.publish(['event', eventName, ...flat], maxEvents);
   }
 }

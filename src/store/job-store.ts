@@ -14,6 +14,7 @@ import {
   pauseCall,
   promoteCall,
   promoteManyCall,
+  publishCall,
   releaseDedupCall,
   removeCall,
   removeOrphanCall,
@@ -152,6 +153,10 @@ export class JobStore {
   async reprocessMany(from: string, cutoff: number, count: number): Promise<void> {
     const arg = { from, cutoff: String(cutoff) };
     await this.#untilFewer(count, (most) => this.#run(reprocessManyCall, reprocessManyCall.encode({ ...arg, most })));
+  }
+
+  async publish(fields: readonly string[], maxEvents: number): Promise<void> {
+    await this.#run(publishCall, publishCall.encode({ maxEvents: String(maxEvents) }, fields));
   }
 
   #run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {

@@ -4,3 +4,4 @@
 export { nativeServerBinary, type RunningServer, startServer, type ThrowawayServerOptions } from '../server/throwaway-server.ts';
 export { expireLeases } from './leases.ts';
 export { type IdleOptions, whenIdle } from './idle.ts';
+export { createTestClock, type TestClock } from './time.ts';
