@@ -23,11 +23,18 @@ function engineMode(): EngineMode {
 
 export interface BackendView {
   readonly client: Promise<RedisClient>;
+  /** The connection that waits for work or events; the ordinary one where there is none. */
+  readonly blockingClient: Promise<RedisClient>;
   readonly redisVersion: string;
   readonly databaseType: string;
 }
 
-export abstract class QueueBase extends EventEmitter {
+// biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
+type AnyListeners = Record<string, (...args: any[]) => void>;
+
+/** `Listeners` is the interface of the object's events: name -> listener. */
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...args: any[]) => void } = AnyListeners> extends EventEmitter {
   readonly name: string;
   /** A shallow copy of the options as they were given; unknown keys are kept. */
   // biome-ignore lint/suspicious/noExplicitAny: wrappers put their own keys here and read them back.
@@ -44,6 +51,9 @@ export abstract class QueueBase extends EventEmitter {
   /** @internal */ readonly leases: LeaseStore;
   /** @internal */ readonly inspect: InspectStore;
   /** @internal */ readonly log: BoundLogger;
+
+  /** How long an outage may hold up a close. */
+  readonly #outageMs: number;
 
   protected constructor(
     name: string,
@@ -68,7 +78,9 @@ export abstract class QueueBase extends EventEmitter {
       clock: resolved.clock === 'client' ? new ClientClock() : new ServerClock(),
       tellsTime: resolved.clock === 'client',
       mode: engineMode(),
+      isPatient: this.isPatient,
     });
+    this.#outageMs = resolved.callTimeout;
     this.jobs = new JobStore(this.session);
     this.leases = new LeaseStore(this.session);
     this.inspect = new InspectStore(this.session);
@@ -99,12 +111,32 @@ export abstract class QueueBase extends EventEmitter {
     return this.connection.facts?.databaseType ?? 'redis';
   }
 
+  get backend(): BackendView {
+    return this.getBackend();
+  }
+
   getBackend(): BackendView {
-    return { client: this.client, redisVersion: this.redisVersion, databaseType: this.databaseType };
+    return { client: this.client, blockingClient: this.client, redisVersion: this.redisVersion, databaseType: this.databaseType };
+  }
+
+  override on<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
+    return super.on(event, listener);
+  }
+
+  override once<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
+    return super.once(event, listener);
+  }
+
+  override off<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
+    return super.off(event, listener);
+  }
+
+  override emit<E extends keyof Listeners & string>(event: E, ...args: Parameters<Listeners[E]>): boolean {
+    return this.tell(event, ...args);
   }
 
   /** A listener that throws becomes an `error` event; where nobody listens to that, it is printed. */
-  override emit(event: string | symbol, ...args: unknown[]): boolean {
+  protected tell(event: string, ...args: unknown[]): boolean {
     try {
       return super.emit(event, ...args);
     } catch (error) {
@@ -129,16 +161,28 @@ export abstract class QueueBase extends EventEmitter {
   }
 
   protected async shutDown(isForced: boolean): Promise<void> {
-    this.emit('closing');
-    if (!isForced) await this.jobs.settle();
+    this.tell('closing');
+    if (!isForced) await this.unlessOutage(this.jobs.settle());
     this.session.stop();
     await this.connection.close(isForced);
+  }
+
+  /** Whether calls wait for a lost server although the user's connection options want errors at once. */
+  protected get isPatient(): boolean {
+    return false;
+  }
+
+  /** For the end of an object's life: the work is done, or the server has been gone for as long as a call may take. */
+  protected async unlessOutage(work: Promise<unknown>): Promise<void> {
+    await this.connection.unlessDownFor(this.#outageMs, work);
   }
 
   /** Opens a connection whose troubles become events of this object. */
   protected openConnection(input: ConnectionInput, resolved: ResolvedBaseOptions, isBlocking: boolean, clientName?: string): Connection {
     const connection = new Connection(input, {
       isBlocking,
+      isPatient: isBlocking || this.isPatient,
+      greetingTimeoutMs: resolved.callTimeout,
       clientName,
       skipVersionCheck: resolved.skipVersionCheck,
       isStrict: resolved.strict,
@@ -150,13 +194,13 @@ export abstract class QueueBase extends EventEmitter {
     connection.on('down', () => {
       if (this.closing) return;
       this.log.warn(LogEvent.redisDisconnected);
-      this.emit('ioredis:close');
+      this.tell('ioredis:close');
     });
     connection.on('ready', () => this.log.info(LogEvent.redisReconnected));
     return connection;
   }
 
   protected emitError(error: Error): void {
-    if (!this.closing) this.emit('error', error);
+    if (!this.closing) this.tell('error', error);
   }
 }

@@ -2,12 +2,14 @@
 // never closed; what we open ourselves reconnects within a second and can be dropped when a call hangs.
 
 import { EventEmitter } from 'node:events';
-import { Redis, type RedisOptions } from 'ioredis';
+import { type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { ConnectionClosedError, yokeError } from '../model/errors.ts';
 import { developmentServer } from '../server/development-server.ts';
 import { isClient, isCluster, keyPrefixOf, type RedisClient } from './client.ts';
 import { checkServer, type ServerFacts } from './server-check.ts';
 import { translateServerError } from './server-errors.ts';
+
+export type { ClusterOptions, RedisOptions };
 
 /** An ioredis instance or Cluster, ioredis options, a URL, or nothing for the development server. */
 export type ConnectionInput = RedisClient | RedisOptions | { url: string } | string | undefined;
@@ -18,12 +20,18 @@ export interface ConnectionSettings {
   readonly skipVersionCheck: boolean;
   readonly isStrict: boolean;
   readonly clientName?: string;
+  /** Waits for a lost server whatever the user's options say: a worker's jobs cannot be told to come back later. */
+  readonly isPatient: boolean;
+  /** Milliseconds a connection may take from its first packet to ready. */
+  readonly greetingTimeoutMs: number;
   /** Told of what is wrong with the server but not fatal. */
   readonly warn: (message: string) => void;
 }
 
 // An outage ends when the server is back, not when a long pause between two tries is over.
 const MAX_RETRY_DELAY_MS = 1000;
+// A server that loads its data is asked this often whether it is done, whatever time it estimates.
+const LOADING_RETRY_MS = 500;
 
 function retryDelayMs(tries: number): number {
   return Math.min(20 * 2 ** Math.min(tries, 10), MAX_RETRY_DELAY_MS);
@@ -39,6 +47,7 @@ export class Connection extends EventEmitter {
   #release: (() => Promise<void>) | undefined;
   #isClosed = false;
   #readyAt = 0;
+  #greeting: NodeJS.Timeout | undefined;
   readonly #listeners: [string, (...args: never[]) => void][] = [];
 
   constructor(input: ConnectionInput, settings: ConnectionSettings) {
@@ -57,7 +66,11 @@ export class Connection extends EventEmitter {
 
   /** The client once it is ready; opens on first use. */
   async ready(): Promise<RedisClient> {
-    this.#opening ??= this.#open();
+    // What failed once (a wrong password, a check cut off by an outage) may succeed the next time.
+    this.#opening ??= this.#open().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
     return this.#opening;
   }
 
@@ -85,6 +98,7 @@ export class Connection extends EventEmitter {
 
   /** The user wants errors at once rather than a wait for the server to come back. */
   get isFailFast(): boolean {
+    if (this.#settings.isPatient) return false;
     const options = this.#client?.options;
     return options?.enableOfflineQueue === false || typeof options?.maxRetriesPerRequest === 'number';
   }
@@ -105,14 +119,41 @@ export class Connection extends EventEmitter {
     });
   }
 
+  /** What the work comes to, or undefined once the link has been down for `ms` on end. */
+  async unlessDownFor<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    let arm = () => {};
+    const disarm = () => {
+      clearTimeout(timer);
+      timer = undefined;
+    };
+    const lost = new Promise<undefined>((resolve) => {
+      arm = () => {
+        timer ??= setTimeout(() => resolve(undefined), ms);
+      };
+    });
+    this.on('down', arm);
+    this.on('ready', disarm);
+    if (!this.isUp) arm();
+    try {
+      return await Promise.race([work, lost]);
+    } finally {
+      disarm();
+      this.off('down', arm);
+      this.off('ready', disarm);
+    }
+  }
+
   /** Cuts a link that hangs. ioredis reconnects and sends unanswered calls again. A user's instance is left alone. */
   drop(): void {
-    if (this.isOwned) (this.#client?.stream as { destroy?: () => void } | undefined)?.destroy?.();
+    if (!this.isOwned || !this.#client) return;
+    for (const node of this.#client.nodes?.() ?? [this.#client]) node.stream?.destroy();
   }
 
   async close(force = false): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    clearTimeout(this.#greeting);
     this.emit('closed');
     const client = this.#client;
     if (client) {
@@ -128,37 +169,65 @@ export class Connection extends EventEmitter {
   }
 
   async #open(): Promise<RedisClient> {
-    const client = await this.#create();
+    const client = this.#client ?? (await this.#create());
     if (this.#isClosed) {
       if (this.isOwned) client.disconnect();
       throw new ConnectionClosedError();
     }
-    this.#client = client;
-    this.#watch(client);
-    await this.#untilReady(client);
-    this.#facts = await checkServer(client, {
-      isSkipped: this.#settings.skipVersionCheck,
-      isStrict: this.#settings.isStrict,
-      warn: this.#settings.warn,
+    if (!this.#client) {
+      this.#client = client;
+      this.#watch(client);
+    }
+    for (;;) {
+      await this.#untilReady(client);
+      const facts = await this.#unlessDown(() =>
+        checkServer(client, {
+          isSkipped: this.#settings.skipVersionCheck,
+          isStrict: this.#settings.isStrict,
+          warn: this.#settings.warn,
+        }),
+      );
+      if (!facts) continue;
+      this.#facts = facts;
+      return client;
+    }
+  }
+
+  // Undefined if the link breaks first: a connection that sends nothing again would leave the question open for ever.
+  async #unlessDown<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    let onDown = () => {};
+    const down = new Promise<undefined>((resolve) => {
+      onDown = () => resolve(undefined);
+      this.once('down', onDown);
+      this.once('closed', onDown);
     });
-    return client;
+    try {
+      return await Promise.race([ask(), down]);
+    } finally {
+      this.off('down', onDown);
+      this.off('closed', onDown);
+    }
   }
 
   async #create(): Promise<RedisClient> {
     const own: RedisOptions = {
       maxRetriesPerRequest: null,
       retryStrategy: retryDelayMs,
+      maxLoadingRetryTime: LOADING_RETRY_MS,
       connectionName: this.#settings.clientName,
     };
+    // Nobody waits any more for a blocking read that was cut off or could not be sent.
+    const reading: RedisOptions = this.#settings.isBlocking ? { autoResendUnfulfilledCommands: false, enableOfflineQueue: false } : {};
     const input = this.#input ?? process.env.REDIS_URL;
     if (isClient(input)) {
       if (!this.#settings.isBlocking) return input;
       if (isCluster(input)) return input.duplicate(undefined, { redisOptions: own });
-      return input.duplicate({ maxRetriesPerRequest: null, connectionName: this.#settings.clientName });
+      return input.duplicate({ maxRetriesPerRequest: null, connectionName: this.#settings.clientName, ...reading });
     }
-    if (input === undefined) return this.#developmentClient(own);
-    if (typeof input === 'string') return new Redis(input, own) as unknown as RedisClient;
-    const options = this.#settings.isBlocking ? { ...own, ...input, maxRetriesPerRequest: null } : { ...own, ...input };
+    if (input === undefined) return this.#developmentClient({ ...own, ...reading });
+    if (typeof input === 'string') return new Redis(input, { ...own, ...reading }) as unknown as RedisClient;
+    const options = { ...own, ...input, ...reading };
+    if (this.#settings.isPatient) options.maxRetriesPerRequest = null;
     if (this.#settings.clientName) options.connectionName = this.#settings.clientName;
     const url = (input as { url?: string }).url;
     return (url ? new Redis(url, options) : new Redis(options)) as unknown as RedisClient;
@@ -190,14 +259,30 @@ export class Connection extends EventEmitter {
       this.#listeners.push([event, listener]);
     };
     listen('error', (error: Error) => this.emit('error', translateServerError(error, 'connect')));
-    listen('close', () => this.emit('down'));
+    listen('close', () => {
+      clearTimeout(this.#greeting);
+      this.emit('down');
+    });
     listen('ready', () => {
+      clearTimeout(this.#greeting);
       this.#readyAt = performance.now();
       this.emit('ready');
     });
+    listen('connecting', () => this.#expectGreeting());
+    if (!this.isUp) this.#expectGreeting();
+  }
+
+  // The client library has a deadline for the connection, but none for the server's first words: behind a link that
+  // swallows everything it would wait for ever.
+  #expectGreeting(): void {
+    if (!this.isOwned) return;
+    clearTimeout(this.#greeting);
+    this.#greeting = setTimeout(() => this.drop(), this.#settings.greetingTimeoutMs);
+    this.#greeting.unref();
   }
 
   async #untilReady(client: RedisClient): Promise<void> {
+    if (this.#isClosed) throw new ConnectionClosedError();
     if (client.status === 'ready') {
       this.#readyAt = performance.now();
       return;

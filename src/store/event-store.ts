@@ -1,5 +1,6 @@
-// Reads and writes the queue's event stream.
+// Reads the queue's event stream.
 
+import { blockingRead } from './blocking-read.ts';
 import type { Connection } from './connection.ts';
 
 export interface StreamEvent {
@@ -9,8 +10,8 @@ export interface StreamEvent {
   readonly fields: Record<string, string>;
 }
 
-// A blocking read that outlasts its own timeout by this much has lost its server.
-const GRACE_MS = 1000;
+// A question that does not block; past this the link is dropped and it is asked again.
+const ANSWER_MS = 5000;
 
 export class EventStore {
   readonly #connection: Connection;
@@ -23,25 +24,15 @@ export class EventStore {
 
   /** Events after `lastId`, waiting up to `blockMs` for the first; none after that time. */
   async read(lastId: string, blockMs: number): Promise<StreamEvent[]> {
-    const client = this.#connection.client ?? (await this.#connection.ready());
-    const timer = setTimeout(() => this.#connection.drop(), blockMs + GRACE_MS);
-    try {
-      return decode(await client.call('XREAD', ['BLOCK', blockMs, 'STREAMS', this.#key, lastId]));
-    } finally {
-      clearTimeout(timer);
-    }
+    return decode(await blockingRead(this.#connection, 'XREAD', ['BLOCK', blockMs, 'STREAMS', this.#key, lastId], blockMs));
   }
 
   /** The newest entry's id, so that reading can start after it and miss nothing; `0-0` for an empty stream. */
   async newestId(): Promise<string> {
-    const client = await this.#connection.ready();
-    const rows = (await client.call('XREVRANGE', [this.#key, '+', '-', 'COUNT', 1])) as [string, unknown][];
-    return rows[0]?.[0] ?? '0-0';
-  }
-
-  async publish(fields: readonly string[], maxEvents: number): Promise<void> {
-    const client = this.#connection.client ?? (await this.#connection.ready());
-    await client.call('XADD', [this.#key, 'MAXLEN', '~', maxEvents, '*', ...fields]);
+    for (;;) {
+      const rows = await blockingRead(this.#connection, 'XREVRANGE', [this.#key, '+', '-', 'COUNT', 1], ANSWER_MS);
+      if (Array.isArray(rows)) return (rows as [string, unknown][])[0]?.[0] ?? '0-0';
+    }
   }
 }
 

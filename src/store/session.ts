@@ -19,6 +19,8 @@ export interface SessionSettings {
   /** The client's clock decides: every call tells the server what time it is. */
   readonly tellsTime: boolean;
   readonly mode: EngineMode;
+  /** Waits for a server that takes no writes as long as for one that is gone, because its caller cannot do better. */
+  readonly isPatient: boolean;
 }
 
 // Shorter than the five minutes for which the server remembers outcomes.
@@ -169,12 +171,17 @@ export class Session {
     const waitedMs = performance.now() - flight.startedAt;
     const isLink = isLinkError(error);
     if (isLink && this.#connection.isFailFast) throw error;
-    if (waitedMs > (isLink ? GIVE_UP_AFTER_MS : patienceFor(error))) {
+    if (waitedMs > this.#patience(error, isLink)) {
       throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
     }
     if (String(error).includes('READONLY')) this.#connection.drop();
     await new Promise((resolve) => setTimeout(resolve, PAUSE_BETWEEN_TRIES_MS));
     await this.#connection.whenUp(GIVE_UP_AFTER_MS - waitedMs);
+  }
+
+  #patience(error: unknown, isLink: boolean): number {
+    const patience = patienceFor(error);
+    return isLink || (this.#settings.isPatient && patience > 0) ? GIVE_UP_AFTER_MS : patience;
   }
 
   // One timer for all flights. A link that stays silent past the deadline is dropped; the client library then

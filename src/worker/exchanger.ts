@@ -17,7 +17,8 @@ export interface ExchangerSettings {
   readonly mostPerFetch: () => number;
   /** A token for the jobs of one fetch. */
   readonly nextToken: () => string;
-  readonly onJobs: (records: readonly JobRecord[], token: string) => void;
+  /** Jobs to start; their leases are no older than `leasedAt`, on the monotonic clock. */
+  readonly onJobs: (records: readonly JobRecord[], token: string, leasedAt: number) => void;
   /** A fetch has been answered, with or without jobs. */
   readonly onFetched: (exchange: Exchange) => void;
   readonly onError: (error: Error) => void;
@@ -112,6 +113,7 @@ export class Exchanger {
     for (const { finish } of finishes) argv.push(...finish.argv);
     const token = fetchCount > 0 ? this.#settings.nextToken() : '0';
     this.#requested += fetchCount;
+    const sentAt = performance.now();
     let exchange: Exchange;
     try {
       exchange = await this.#leases.exchange(argv, {
@@ -129,18 +131,38 @@ export class Exchanger {
       this.#settings.onError(error as Error);
       return;
     }
-    this.#requested -= fetchCount;
     for (let i = 0; i < finishes.length; i++) {
       const word = exchange.finished[2 * i]!;
       const { finish, resolve, reject } = finishes[i]!;
       if (word === 'ok') resolve();
       else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
     }
-    if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token);
+    const isLate = performance.now() - sentAt > leaseMs / 4;
+    if (isLate && exchange.jobs.length > 0) await this.#startLate(exchange.jobs, token, fetchCount);
+    else {
+      this.#requested -= fetchCount;
+      if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token, sentAt);
+    }
     if (fetchCount > 0) {
       // A full answer, or one cut short on purpose, means that there may be more.
       if (exchange.isMore || exchange.jobs.length === fetchCount) this.#wantsWork = true;
       this.#settings.onFetched(exchange);
     }
+  }
+
+  // The leases run since the server gave the jobs out. A reply that took long (a lost one sent again, a frozen
+  // process) may bring jobs that are running elsewhere by now, so each lease is renewed before its job starts.
+  async #startLate(records: readonly JobRecord[], token: string, fetchCount: number): Promise<void> {
+    const renewedAt = performance.now();
+    let kept: readonly JobRecord[] = [];
+    try {
+      const lost = await this.#leases.extend(records.map(({ id }) => ({ jobId: id, token })), this.#settings.leaseMs);
+      const lostIds = new Set(lost.map(({ jobId }) => jobId));
+      kept = records.filter(({ id }) => !lostIds.has(id));
+    } catch (error) {
+      this.#settings.onError(error as Error);
+    }
+    this.#requested -= fetchCount;
+    if (kept.length > 0) this.#settings.onJobs(kept, token, renewedAt);
   }
 }

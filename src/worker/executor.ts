@@ -6,18 +6,26 @@ import { completing, delaying, failing, type Finish, givingBack, keepOf, retryin
 import { Job } from '../core/job.ts';
 import type { FinishSettings, JobHost } from '../core/job-host.ts';
 import {
+  errorCatalogue,
+  isConnectionError,
   isDelayedError,
   isRateLimitError,
   isWaitingChildrenError,
   isWaitingError,
   UnrecoverableError,
+  YokeError,
 } from '../model/errors.ts';
 import { failureText, normaliseError, STARTED_TOO_OFTEN } from '../model/failure.ts';
-import { encodePayload } from '../model/payload.ts';
+import { encodePayload, type JobProgress } from '../model/payload.ts';
 import { type StandardSchemaV1, validateWith } from '../model/schema.ts';
 import { emptyRecord, type JobRecord } from '../store/codec.ts';
 
-export type Processor<D, R, N extends string> = (job: Job<D, R, N>, token?: string, signal?: AbortSignal) => Promise<R> | R;
+// biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
+export type Processor<D = any, R = any, N extends string = string, P extends JobProgress = JobProgress> = (
+  job: Job<D, R, N, P>,
+  token?: string,
+  signal?: AbortSignal,
+) => Promise<R> | R;
 
 export interface ExecutorSettings extends FinishSettings {
   readonly maxStartedAttempts: number;
@@ -84,7 +92,7 @@ export class Executor {
   }
 
   /** The job, ready to run; a record that cannot be read comes as a job that fails with the reason. */
-  prepare(record: JobRecord, token: string): { running: Running; poison: Error | undefined } {
+  prepare(record: JobRecord, token: string, leasedAt: number): { running: Running; poison: Error | undefined } {
     let job: Job;
     let poison: Error | undefined;
     try {
@@ -95,7 +103,7 @@ export class Executor {
     }
     job.token = token;
     const controller = this.takesSignal ? new AbortController() : undefined;
-    return { running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: performance.now() }, poison };
+    return { running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: leasedAt }, poison };
   }
 
   /** Runs a job to its end and hands the outcome in. Never rejects. */
@@ -161,7 +169,8 @@ export class Executor {
     } catch (error) {
       // Unsettled children, a result that cannot be stored, a lost lease: an error, and then a failed attempt.
       this.#events.onError(error as Error);
-      if (!running.isAbandoned) await this.#fail(running, error as Error);
+      // Where nobody knows what the server did, the work is not called a failure: the lease decides.
+      if (!running.isAbandoned && !isWorldFailure(error)) await this.#fail(running, error as Error);
     }
   }
 
@@ -209,4 +218,10 @@ export class Executor {
   #now(): number {
     return Math.floor(this.#host.inspect.session.clock.now());
   }
+}
+
+/** No answer, or none about this job. */
+function isWorldFailure(error: unknown): boolean {
+  if (isConnectionError(error)) return true;
+  return error instanceof YokeError && error.key !== 'CALL_REFUSED' && errorCatalogue[error.key].family === 'world';
 }

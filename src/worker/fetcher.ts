@@ -14,7 +14,8 @@ export interface FetcherSettings {
 
 // Even with a far-off delayed job, look in now and then: a marker can be lost.
 const LONGEST_SLEEP_MS = 10_000;
-const PAUSE_AFTER_ERROR_MS = 200;
+// What arrives here is a refusal; a broken link is waited out where the read is made.
+const PAUSE_AFTER_ERROR_MS = 1000;
 
 export class Fetcher {
   readonly #markers: MarkerStore;

@@ -7,7 +7,7 @@ import { Job } from '../core/job.ts';
 import type { FinishSettings } from '../core/job-host.ts';
 import { QueueBase } from '../core/queue-base.ts';
 import { Upkeep } from '../maintenance/upkeep.ts';
-import { RateLimitError, yokeError } from '../model/errors.ts';
+import { RateLimitError, YokeError, yokeError } from '../model/errors.ts';
 import { LogEvent } from '../model/logger.ts';
 import {
   assertConcurrency,
@@ -26,6 +26,7 @@ import { type AnyProcessor, Executor, type Processor, type Running } from './exe
 import { Fetcher } from './fetcher.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { scheduleNextIteration } from './next-iteration.ts';
+import type { WorkerListener } from './worker-listener.ts';
 
 export interface WorkerHealth {
   /** The worker runs, is not closing, and has heard from its server lately. */
@@ -45,7 +46,7 @@ export interface GetNextJobOptions {
 const PAUSE_AFTER_TROUBLE_MS = 1000;
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export class Worker<DataType = any, ResultType = any, NameType extends string = string> extends QueueBase {
+export class Worker<DataType = any, ResultType = any, NameType extends string = string> extends QueueBase<WorkerListener<DataType, ResultType, NameType>> {
   readonly id = randomUUID();
   /** @internal */ readonly finishSettings: FinishSettings;
   readonly #options: ResolvedWorkerOptions;
@@ -97,7 +98,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       // Half of the slots: while the server works on one half, the handlers of the other run.
       mostPerFetch: () => Math.ceil(this.#concurrency / 2),
       nextToken: () => `${this.id}:${++this.#tokens}`,
-      onJobs: (records, token) => this.#startJobs(records, token),
+      onJobs: (records, token, leasedAt) => this.#startJobs(records, token, leasedAt),
       onFetched: (exchange) => this.#noteFetch(exchange),
       onError: (error) => this.#noteTrouble(error),
     });
@@ -153,12 +154,25 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const ended = new Promise<void>((resolve) => {
       this.#end = resolve;
     });
-    await this.session.ready();
+    await this.#untilServed();
     if (this.closing) return ended;
     if (!this.#options.skipLockRenewal) this.#keeper.start();
     if (!this.#options.skipStalledCheck) this.#upkeep.start();
     this.#wake();
     return ended;
+  }
+
+  // A password that is wrong now may be right later: the worker says so and stays, as it does in any other outage.
+  async #untilServed(): Promise<void> {
+    while (!this.closing) {
+      try {
+        await this.session.ready();
+        return;
+      } catch (error) {
+        if (this.closing || !isPassing(error)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_AFTER_TROUBLE_MS));
+      }
+    }
   }
 
   isRunning(): boolean {
@@ -203,6 +217,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     if (this.#isPaused) return;
     this.#isPaused = true;
     if (!doNotWaitActive) {
+      // A fetch on its way may still bring jobs.
+      await this.#exchanger.settle();
       await this.#untilIdle(Number.POSITIVE_INFINITY);
       await this.#exchanger.settle();
     }
@@ -280,20 +296,24 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     return this.#blocking.ready();
   }
 
+  protected override get isPatient(): boolean {
+    return true;
+  }
+
   #makeExecutor(processor: AnyProcessor): Executor {
     const settings = { ...this.finishSettings, maxStartedAttempts: this.#options.maxStartedAttempts, schema: this.#options.schema };
     return new Executor(this, processor, settings, {
       onActive: (job) => {
         if (!this.log.isSilent) this.log.debug(LogEvent.jobPickedUp, { jobId: job.id, name: job.name });
-        this.emit('active', job, 'waiting');
+        this.tell('active', job, 'waiting');
       },
       onCompleted: (job, result) => {
         if (!this.log.isSilent) this.log.info(LogEvent.jobCompleted, { jobId: job.id, name: job.name, attempts: job.attemptsMade });
-        this.emit('completed', job, result, 'active');
+        this.tell('completed', job, result, 'active');
       },
       onFailed: (job, error, willRetry) => {
         this.log.warn(willRetry ? LogEvent.jobRetried : LogEvent.jobFailed, { jobId: job.id, name: job.name, attempts: job.attemptsMade, reason: error.message });
-        this.emit('failed', job, error, 'active');
+        this.tell('failed', job, error, 'active');
       },
       onRateLimited: () => void this.#readLimit(),
       onError: (error) => this.emitError(error),
@@ -321,10 +341,14 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     else if (!this.closing && this.#isStarted) this.leases.signal().catch((error) => this.emitError(error));
   }
 
-  #startJobs(records: readonly JobRecord[], token: string): void {
+  #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
     this.#isDrained = false;
     for (const record of records) {
-      const { running, poison } = this.#executor!.prepare(record, token);
+      if (this.closing) {
+        this.#exchanger.finish(givingBack(record.id, token)).catch((error) => this.tell('error', error));
+        continue;
+      }
+      const { running, poison } = this.#executor!.prepare(record, token, leasedAt);
       if (record.repeatJobKey) void this.#startIteration(running, poison);
       else void this.#track(running, () => this.#executor!.execute(running, poison));
     }
@@ -379,9 +403,12 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     this.#restIfIdle();
   }
 
-  // Free slots and nothing asked for: sleep until there is work.
+  // Free slots and nothing asked for: sleep until there is work. A job that ended without a finish of its own (the
+  // handler moved it) frees a slot too, and a fetch may have been waiting for one.
   #restIfIdle(): void {
-    if (this.#exchanger.isQuiet && this.#freeSlots() > 0) this.#fetcher.sleep();
+    if (this.#freeSlots() <= 0) return;
+    if (this.#exchanger.isQuiet) this.#fetcher.sleep();
+    else this.#exchanger.schedule();
   }
 
   /** Fetches nothing for a while. */
@@ -416,8 +443,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   #noteRenewals(kept: readonly string[], lost: readonly string[]): void {
-    if (lost.length > 0) this.emit('lockRenewalFailed', lost);
-    if (kept.length > 0) this.emit('locksRenewed', { count: kept.length, jobIds: kept });
+    if (lost.length > 0) this.emit('lockRenewalFailed', [...lost]);
+    if (kept.length > 0) this.emit('locksRenewed', { count: kept.length, jobIds: [...kept] });
   }
 
   async #fetchOne(token: string): Promise<Job<DataType, ResultType, NameType> | undefined> {
@@ -456,17 +483,22 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     await this.#blocking.close(true);
     try {
       const isIdle = await this.#untilIdle(isForced ? 0 : this.#options.shutdownTimeout);
-      if (!isIdle) await this.#abandonAll();
-      await this.#exchanger.settle();
-      // Markers that this worker had taken go to those who stay.
-      if (wasAsleep && this.connection.isUp) await this.leases.signal();
+      await this.unlessOutage(this.#partFromQueue(!isIdle, wasAsleep));
     } catch (error) {
-      this.emit('error', error);
+      this.tell('error', error);
     }
     this.#keeper.stop();
     await super.shutDown(isForced || !this.connection.isUp);
     this.#end?.();
     this.emit('closed');
+  }
+
+  // Nothing of this worker's stays behind: jobs are finished or handed back, a fetch on its way included.
+  async #partFromQueue(hasRunning: boolean, hadMarkers: boolean): Promise<void> {
+    if (hasRunning) await this.#abandonAll();
+    await this.#exchanger.settle();
+    // Markers that this worker had taken go to those who stay.
+    if (hadMarkers && this.connection.isUp) await this.leases.signal();
   }
 
   async #untilIdle(timeoutMs: number): Promise<boolean> {
@@ -491,7 +523,12 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token)));
     }
     for (const result of await Promise.allSettled(returns)) {
-      if (result.status === 'rejected') this.emit('error', result.reason);
+      if (result.status === 'rejected') this.tell('error', result.reason);
     }
   }
+}
+
+/** An operator can mend it without touching this process. */
+function isPassing(error: unknown): boolean {
+  return error instanceof YokeError && (error.key === 'SERVER_AUTH' || error.key === 'SERVER_REFUSES_COMMANDS');
 }
