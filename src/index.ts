@@ -1,9 +1,27 @@
-export { Job, type NextJobData, type ParentReference } from './core/job.ts';
-export { QueueBase } from './core/queue-base.ts';
+export { Job, type MoveToWaitingChildrenOpts, type NextJobData, type RetryOptions } from './core/job.ts';
+export type { Dependencies, DependenciesOpts, DependencyPage as DependencyOpts } from './core/job-children.ts';
+export type { JobHost as MinimalQueue } from './core/job-host.ts';
+export type { JobJson, JobJsonSandbox, ParentReference, ParentReference as ParentKeys } from './core/job-json.ts';
+export { type BackendView, QueueBase } from './core/queue-base.ts';
 export type { QueueEventsListener } from './events/event-types.ts';
 export { QueueEvents } from './events/queue-events.ts';
 export { QueueEventsProducer } from './events/queue-events-producer.ts';
+export { FlowProducer } from './flow/flow-producer.ts';
 export { Backoffs, type BackoffOptions, type BackoffStrategy } from './model/backoff.ts';
+export {
+  array2obj,
+  decreaseMaxListeners,
+  delay,
+  errorToJSON,
+  getParentKey,
+  increaseMaxListeners,
+  invertObject,
+  isEmpty,
+  lengthInUtf8Bytes,
+  objectToFlatArray,
+  randomUUID,
+  removeUndefinedFields,
+} from './model/bullmq-functions.ts';
 export {
   ClientType,
   DELAY_TIME_1,
@@ -39,7 +57,7 @@ export {
   YokeError,
 } from './model/errors.ts';
 export type { Logger } from './model/logger.ts';
-export type { ConnectionOptions } from './model/options/base-options.ts';
+export type { BaseOptions as QueueBaseOptions, ConnectionOptions } from './model/options/base-options.ts';
 export type {
   BaseJobOptions,
   BulkJobOptions,
@@ -57,8 +75,20 @@ export { reliableDefaults } from './model/presets.ts';
 export type { StandardSchemaV1 } from './model/schema.ts';
 export type { FinishedStatus, JobState, JobType } from './model/states.ts';
 export { version } from './model/version.ts';
-export { type CleanType, Queue } from './queue/queue.ts';
-export { type MetricsData, QueueGetters, type QueueMeta } from './queue/queue-getters.ts';
+export type { DependencyItem, DependencyPageResult } from './queue/dependency-page.ts';
+export { type CleanType, type ObliterateOpts, Queue } from './queue/queue.ts';
+export { type MetricsData, type MetricsData as Metrics, QueueGetters, type QueueMeta } from './queue/queue-getters.ts';
+export type { QueueListener } from './queue/queue-listener.ts';
 export type { RedisClient } from './store/client.ts';
+export {
+  isNotConnectionError,
+  isRedisCluster,
+  isRedisInstance,
+  isRedisVersionLowerThan,
+  removeAllQueueData,
+} from './store/client-functions.ts';
+export type { ClusterOptions, RedisOptions } from './store/connection.ts';
+export { type KeysMap, QueueKeys } from './store/queue-keys.ts';
 export type { Processor } from './worker/executor.ts';
 export { type GetNextJobOptions, Worker, type WorkerHealth } from './worker/worker.ts';
+export type { WorkerListener } from './worker/worker-listener.ts';

@@ -5,9 +5,9 @@ import { failureText } from '../model/failure.ts';
 import { yokeError } from '../model/errors.ts';
 import type { JobsOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
-import { assertSize, decodePayload, encodeJobData, encodePayload, type JobProgress } from '../model/payload.ts';
+import { assertSize, encodeJobData, encodePayload, type JobProgress } from '../model/payload.ts';
 import type { FinishedStatus, JobState } from '../model/states.ts';
-import { decodeOptions, decodeRawFields, encodeOptions, type JobRecord } from '../store/codec.ts';
+import { decodeOptions, encodeOptions, type JobRecord } from '../store/codec.ts';
 import type { AddArg } from '../store/job-store.ts';
 import type { Exchange } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
@@ -15,15 +15,18 @@ import { planFailure, stackTraces } from './failure-plan.ts';
 import { awaitingChildren, completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from './finishing.ts';
 import * as children from './job-children.ts';
 import { defaultFinishSettings, type FinishSettings, type JobHost } from './job-host.ts';
+import type { JobJson, JobJsonSandbox, ParentReference } from './job-json.ts';
+import { dataOf, optsOf, recordFromJson, takeOver } from './job-record.ts';
 import { type FinishedEvents, waitUntilFinished } from './job-waiting.ts';
 
-export interface ParentReference {
-  id: string;
-  queueKey: string;
-  fpof?: boolean;
-  rdof?: boolean;
-  idof?: boolean;
-  cpof?: boolean;
+export interface MoveToWaitingChildrenOpts {
+  /** A child that must still be pending; `queue` is its queue's qualified name. */
+  child?: { id: string; queue: string };
+}
+
+export interface RetryOptions {
+  resetAttemptsMade?: boolean;
+  resetAttemptsStarted?: boolean;
 }
 
 /** `[job, id, rateLimitDelayMs, delayUntilMs]`, or nothing. */
@@ -90,44 +93,14 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** From raw hash fields, as v5 hands them out, or from what `asJSON` returns. */
-  static fromJSON<D, R, N extends string>(queue: JobHost, json: Record<string, unknown>, jobId?: string): Job<D, R, N> {
-    const id = jobId ?? String(json.id ?? '');
-    const fields: Record<string, unknown> = { ...json };
-    for (const [name, field] of Object.entries(jsonToField)) if (name in json) fields[field] = json[name];
-    for (const name of ['opts', 'data', 'stacktrace', 'parent', 'progress']) {
-      if (typeof fields[name] === 'object' || typeof fields[name] === 'number') fields[name] = JSON.stringify(fields[name]);
-    }
-    return Job.fromRecord<D, R, N>(queue, decodeRawFields(id, fields));
+  static fromJSON<D, R, N extends string>(queue: JobHost, json: Record<string, unknown> | JobJson, jobId?: string): Job<D, R, N> {
+    return Job.fromRecord<D, R, N>(queue, recordFromJson(json as Record<string, unknown>, jobId));
   }
 
   /** Throws POISONED_RECORD where the record's JSON is broken. */
   static fromRecord<D, R, N extends string>(queue: JobHost, record: JobRecord): Job<D, R, N> {
-    const data = decodePayload(record.data, 'data', record.id) as D;
-    let opts: JobsOptions;
-    try {
-      opts = decodeOptions(record.opts);
-    } catch (cause) {
-      throw yokeError('POISONED_RECORD', { jobId: record.id, expected: 'JSON in opts', given: 'something else' }, { cause });
-    }
-    const job = new Job<D, R, N>(queue, record.name as N, data, opts, record.id);
-    job.delay = record.delay;
-    job.priority = record.priority;
-    job.timestamp = record.timestamp;
-    job.attemptsStarted = record.attemptsStarted;
-    job.attemptsMade = record.attemptsMade;
-    job.stalledCounter = record.stalledCounter;
-    job.stacktrace = record.stacktrace === undefined ? [] : lenientArray(record.stacktrace);
-    if (record.progress !== undefined) job.progress = lenient(record.progress, 0) as never;
-    if (record.returnvalue !== undefined) job.returnvalue = lenient(record.returnvalue, undefined) as R;
-    if (record.failedReason !== undefined) job.failedReason = record.failedReason;
-    if (record.deferredFailure !== undefined) job.deferredFailure = record.deferredFailure;
-    if (record.finishedOn !== undefined) job.finishedOn = record.finishedOn;
-    if (record.processedOn !== undefined) job.processedOn = record.processedOn;
-    if (record.processedBy !== undefined) job.processedBy = record.processedBy;
-    if (record.parentKey !== undefined) job.parentKey = record.parentKey;
-    if (record.parent !== undefined) job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
-    if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
-    if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
+    const job = new Job<D, R, N>(queue, record.name as N, dataOf(record) as D, optsOf(record), record.id);
+    takeOver(job as Job, record);
     return job;
   }
 
@@ -167,7 +140,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** The form in which jobs are stored: JSON fields as text, nothing undefined. */
-  asJSON(): Record<string, unknown> {
+  asJSON(): JobJson {
     const json = {
       ...this.toJSON(),
       data: JSON.stringify(this.data === undefined ? {} : this.data),
@@ -175,10 +148,10 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
       stacktrace: JSON.stringify(this.stacktrace),
       failedReason: JSON.stringify(this.failedReason),
     };
-    return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined));
+    return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined)) as unknown as JobJson;
   }
 
-  asJSONSandbox(): Record<string, unknown> {
+  asJSONSandbox(): JobJsonSandbox {
     return { ...this.asJSON(), queueName: this.queueName, queueQualifiedName: this.queueQualifiedName, prefix: this.prefix };
   }
 
@@ -280,7 +253,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** False if no child is pending; if true, the handler throws WaitingChildrenError. */
-  async moveToWaitingChildren(token: string, opts: { child?: { id: string; queue: string } } = {}): Promise<boolean> {
+  async moveToWaitingChildren(token: string, opts: MoveToWaitingChildrenOpts = {}): Promise<boolean> {
     const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
     const finish = awaitingChildren(this.#id, token, childKey);
     const exchange = await this.queue.leases.exchange(finish.argv, noFetch);
@@ -338,7 +311,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   /** A finished job runs again. */
   async retry(
     state: FinishedStatus = 'failed',
-    opts: { resetAttemptsMade?: boolean; resetAttemptsStarted?: boolean } = {},
+    opts: RetryOptions = {},
   ): Promise<void> {
     await this.queue.jobs.reprocess({
       jobId: this.#id,
@@ -434,15 +407,6 @@ export function encodeAdd(name: string, data: unknown, options: ReturnType<typeo
   };
 }
 
-const jsonToField: Record<string, string> = {
-  attemptsStarted: 'ats',
-  stalledCounter: 'stc',
-  processedBy: 'pb',
-  repeatJobKey: 'rjk',
-  deduplicationId: 'deid',
-  deferredFailure: 'defa',
-};
-
 const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000 };
 
 function settingsOf(queue: JobHost): FinishSettings {
@@ -455,17 +419,4 @@ export function nextJobData(exchange: Exchange): NextJobData {
   if (next) return [{ ...next }, next.id, exchange.limitedMs, exchange.dueAt];
   if (exchange.limitedMs > 0 || exchange.dueAt > 0) return [null, '', exchange.limitedMs, exchange.dueAt];
   return [];
-}
-
-function lenient(text: string, otherwise: unknown): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
-}
-
-function lenientArray(text: string): string[] {
-  const value = lenient(text, []);
-  return Array.isArray(value) ? value : [];
 }

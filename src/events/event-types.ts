@@ -4,7 +4,8 @@ import type { JobProgress } from '../model/payload.ts';
 
 type Told<Args> = (args: Args, id: string) => void;
 
-export interface QueueEventsListener {
+// biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
+export interface QueueEventsListener<ReturnType = any> {
   added: Told<{ jobId: string; name: string }>;
   waiting: Told<{ jobId: string; prev?: string }>;
   'waiting-children': Told<{ jobId: string; prev?: string }>;
@@ -12,8 +13,7 @@ export interface QueueEventsListener {
   delayed: Told<{ jobId: string; delay: number }>;
   active: Told<{ jobId: string; prev?: string }>;
   progress: Told<{ jobId: string; data: JobProgress }>;
-  // biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
-  completed: Told<{ jobId: string; returnvalue: any; prev?: string }>;
+  completed: Told<{ jobId: string; returnvalue: ReturnType; prev?: string }>;
   failed: Told<{ jobId: string; failedReason: string; prev?: string }>;
   'retries-exhausted': Told<{ jobId: string; attemptsMade: string }>;
   stalled: Told<{ jobId: string }>;
@@ -23,8 +23,8 @@ export interface QueueEventsListener {
   deduplicated: Told<{ jobId: string; deduplicationId: string; deduplicatedJobId: string }>;
   cleaned: Told<{ count: string }>;
   drained: (id: string) => void;
-  paused: Told<Record<string, never>>;
-  resumed: Told<Record<string, never>>;
+  paused: Told<object>;
+  resumed: Told<object>;
   error: (error: Error) => void;
   'ioredis:close': () => void;
 }

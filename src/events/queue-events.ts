@@ -12,9 +12,17 @@ import type { QueueEventsListener } from './event-types.ts';
 
 const PAUSE_AFTER_ERROR_MS = 200;
 
-type Listeners = Record<keyof QueueEventsListener | (string & {}), unknown>;
+// biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
+type AnyListener = (...args: any[]) => void;
+type Names<Listeners> = keyof Listeners & string;
+type Listener<Listeners, Name extends keyof Listeners> = Listeners[Name] extends AnyListener ? Listeners[Name] : never;
 
-export class QueueEvents extends QueueBase {
+/** Every event about a job is also told under its own name: `completed:17`. */
+type OfOneJob = `${keyof QueueEventsListener & string}:${string}`;
+
+/** Events of one's own: `events.on<{ custom: (args: { text: string }, id: string) => void }>('custom', …)`. */
+// biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
+export class QueueEvents<ReturnType = any> extends QueueBase {
   readonly #options: ResolvedQueueEventsOptions;
   readonly #blocking: Connection;
   readonly #stream: EventStore;
@@ -33,21 +41,22 @@ export class QueueEvents extends QueueBase {
     if (options.autorun) this.run().catch((error) => this.emitError(error));
   }
 
-  override on<K extends keyof QueueEventsListener>(event: K, listener: QueueEventsListener[K]): this;
-  override on<L extends Listeners>(event: keyof L & string, listener: L[keyof L & string]): this;
-  // biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
-  override on(event: string, listener: (...args: any[]) => void): this;
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  override on(event: string, listener: any): this {
+  override on<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override on(event: OfOneJob, listener: AnyListener): this;
+  override on(event: string, listener: AnyListener): this {
     return super.on(event, listener);
   }
 
-  override once<K extends keyof QueueEventsListener>(event: K, listener: QueueEventsListener[K]): this;
-  // biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
-  override once(event: string, listener: (...args: any[]) => void): this;
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  override once(event: string, listener: any): this {
+  override once<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override once(event: OfOneJob, listener: AnyListener): this;
+  override once(event: string, listener: AnyListener): this {
     return super.once(event, listener);
+  }
+
+  override off<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override off(event: OfOneJob, listener: AnyListener): this;
+  override off(event: string, listener: AnyListener): this {
+    return super.off(event, listener);
   }
 
   override async waitUntilReady(): Promise<RedisClient> {

@@ -6,6 +6,8 @@ import { YokeError } from '../model/errors.ts';
 import { type JobState, type JobType, jobStates, normaliseTypes } from '../model/states.ts';
 import { listWorkers, type WorkerEntry } from '../store/client-list.ts';
 import { clientNameOf } from '../store/keys.ts';
+import { type DependencyPageResult, dependencyPage } from './dependency-page.ts';
+import type { QueueListener } from './queue-listener.ts';
 
 export interface QueueMeta {
   concurrency?: number;
@@ -26,7 +28,7 @@ export interface MetricsData {
 const numericMeta: Record<string, string> = { concurrency: 'concurrency', max: 'max', duration: 'duration', 'opts.maxLenEvents': 'maxLenEvents' };
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> extends QueueBase {
+export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> extends QueueBase<QueueListener<JobBase>> {
   async getJob(jobId: string): Promise<JobBase | undefined> {
     return (await Job.fromId(this, jobId)) as JobBase | undefined;
   }
@@ -126,10 +128,20 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
     return this.getJobCountByTypes('waiting-children');
   }
 
+  /** The counts; a gauge too, once meters are supported. */
+  recordJobCountsMetric(...types: JobType[]): Promise<Record<string, number>> {
+    return this.getJobCounts(...types);
+  }
+
   async getCountsPerPriority(priorities: number[]): Promise<Record<string, number>> {
     const unique = [...new Set(priorities)];
     const counts = await this.inspect.perPriority(unique);
     return Object.fromEntries(unique.map((priority, i) => [String(priority), counts[i] ?? 0]));
+  }
+
+  /** A parent's children: those that have completed, with their results, or those it waits for. */
+  getDependencies(parentId: string, type: 'processed' | 'pending', start: number, end: number): Promise<DependencyPageResult> {
+    return dependencyPage(this.session, parentId, type, start, end);
   }
 
   async getJobLogs(jobId: string, start = 0, end = -1, asc = true): Promise<{ logs: string[]; count: number }> {

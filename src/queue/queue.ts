@@ -16,9 +16,16 @@ import { defaultFinishSettings } from '../core/job-host.ts';
 import type { AddArg } from '../store/job-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
 import { version } from '../model/version.ts';
-import { QueueGetters } from './queue-getters.ts';
+import { QueueSchedulers } from './queue-schedulers.ts';
 
 export type CleanType = 'completed' | 'wait' | 'waiting' | 'active' | 'paused' | 'prioritized' | 'delayed' | 'failed';
+
+export interface ObliterateOpts {
+  /** Also with active jobs. Default false. */
+  force?: boolean;
+  /** Most keys removed per step. Default 1000. */
+  count?: number;
+}
 
 // What one call may remove; a longer job is done in steps, so that the server serves others in between.
 const MOST_PER_CLEAN = 1000;
@@ -45,7 +52,7 @@ export class Queue<
   DataType = DataOf<DataTypeOrJob>,
   ResultType = ResultOf<DataTypeOrJob, DefaultResultType>,
   NameType extends string = NameOf<DataTypeOrJob, DefaultNameType>,
-> extends QueueGetters<Job<DataType, ResultType, NameType>> {
+> extends QueueSchedulers<Job<DataType, ResultType, NameType>> {
   readonly token = randomUUID();
   readonly jobsOpts: JobsOptions;
   /** @internal */ readonly finishSettings: FinishSettings;
@@ -203,7 +210,7 @@ export class Queue<
   }
 
   /** Removes the queue and all its jobs. Refuses while jobs are active, unless forced. */
-  async obliterate({ force = false, count = 1000 }: { force?: boolean; count?: number } = {}): Promise<void> {
+  async obliterate({ force = false, count = 1000 }: ObliterateOpts = {}): Promise<void> {
     await this.pause();
     for (;;) {
       const word = await this.jobs.obliterate(force, count);
