@@ -37,14 +37,19 @@ export class EventStore {
 }
 
 function decode(reply: unknown): StreamEvent[] {
-  // RESP3 answers with a map, RESP2 with a list of pairs.
-  const streams = Array.isArray(reply) ? (reply as [string, unknown][]) : Object.entries((reply as object) ?? {});
-  const [stream] = streams;
-  if (!stream) return [];
-  return (stream[1] as [string, string[]][]).map(([id, flat]) => {
+  return entriesOf(reply).map(([id, flat]) => {
     const fields: Record<string, string> = {};
     for (let i = 0; i < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!;
     const { event: name = '', ...rest } = fields;
     return { id, name, fields: rest };
   });
+}
+
+// Of the one stream that was asked for. RESP2 answers with a list of pairs, RESP3 with a map, which a cluster's
+// client hands on as a flat list.
+function entriesOf(reply: unknown): [string, string[]][] {
+  if (!Array.isArray(reply)) return (Object.values((reply as object | null) ?? {})[0] ?? []) as [string, string[]][];
+  const [first, second] = reply;
+  if (first === undefined) return [];
+  return (Array.isArray(first) ? first[1] : second) as [string, string[]][];
 }
