@@ -25,5 +25,6 @@ if (process.argv.includes('--check')) {
   writeFileSync(target, text);
 }
 if (process.argv.includes('--sizes')) {
-  for (const module of emitModules(tree)) console.log(`${String(module.text.length).padStart(7)}  ${module.path}`);
+  for (const module of emitModules(tree))
+    console.log(`${String(module.text.length).padStart(7)}  ${module.path}`);
 }

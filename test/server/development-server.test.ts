@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { developmentServer } from '../../src/server/development-server.ts';
 import { startServer } from '../../src/server/throwaway-server.ts';
+import { cannotRun, hasNative } from '../support/native.ts';
 import { bundleServerRoom, Child, type Joined, removeBundle } from './child-process.ts';
 import { clientOf, untilAbsent } from './clients.ts';
 
@@ -42,96 +43,97 @@ function readRecord(): { serverPid: number; ownerPid: number } {
   return JSON.parse(readFileSync(join(dataDir, 'server.lock'), 'utf8'));
 }
 
-describe.each(['native', 'wasm'] as const)('a %s development server', (kind) => {
-  const env = { YOKE_SERVER: kind };
+for (const kind of ['native', 'wasm'] as const)
+  describe.skipIf(cannotRun(kind))(`a ${kind} development server`, () => {
+    const env = { YOKE_SERVER: kind };
 
-  beforeEach(() => {
-    vi.stubEnv('YOKE_SERVER', kind);
+    beforeEach(() => {
+      vi.stubEnv('YOKE_SERVER', kind);
+    });
+
+    it('is shared within a process and stops with its last user', async () => {
+      const lines: string[] = [];
+      const [first, second] = await Promise.all([
+        developmentServer({ dataDir, say: (line) => lines.push(line) }),
+        developmentServer({ dataDir, say: (line) => lines.push(line) }),
+      ]);
+      expect(first).toMatchObject({ kind, dataDir, owner: true, connection: second.connection });
+      expect(lines).toEqual([expect.stringMatching(/^yoke: started .*server.*server\.sock, data in /)]);
+
+      await first.release();
+      await first.release();
+      expect(await clientOf(second.connection).set('kept', 'yes')).toBe('OK');
+      await second.release();
+      await untilAbsent(second.connection);
+      expect(existsSync(join(dataDir, 'server.lock'))).toBe(false);
+
+      const again = await developmentServer({ dataDir, say: () => {} });
+      expect(again.connection).toEqual(first.connection);
+      expect(await clientOf(again.connection).get('kept')).toBe('yes');
+      await again.release();
+    });
+
+    it('is shared by two processes', async () => {
+      const owner = spawnChild(env);
+      const guest = spawnChild(env);
+      const owned = await owner.join(dataDir);
+      const visited = await guest.join(dataDir);
+      expect(owned).toMatchObject({ kind, owner: true });
+      expect(visited).toMatchObject({ kind, owner: false, connection: owned.connection });
+      expect(visited.lines).toEqual([expect.stringContaining(`of process ${owner.process.pid}`)]);
+      await guest.call('release');
+      expect(await clientOf(owned.connection).ping()).toBe('PONG');
+    });
+
+    it('has exactly one owner when several processes start at once', async () => {
+      const racers = Array.from({ length: 5 }, () => spawnChild(env));
+      const joined = await Promise.all(racers.map((racer) => racer.join(dataDir)));
+      expect(joined.filter(({ owner }) => owner)).toHaveLength(1);
+      expect(new Set(joined.map(({ connection }) => connection.path)).size).toBe(1);
+    });
+
+    it('is taken over with its data when its owner leaves', async () => {
+      const owner = spawnChild(env);
+      const guest = spawnChild(env);
+      const { connection } = await owner.join(dataDir);
+      await guest.join(dataDir);
+      await clientOf(connection).set('kept', 'yes');
+      await owner.finish();
+      await untilAbsent(connection);
+      const after = await guest.join(dataDir);
+      expect(after).toMatchObject({ kind, owner: true, connection });
+      expect(await clientOf(connection).get('kept')).toBe('yes');
+    });
+
+    it('starts again when it died under its own owner', async () => {
+      const first = await developmentServer({ dataDir, say: () => {} });
+      await clientOf(first.connection)
+        .call('SHUTDOWN', 'SAVE')
+        .catch(() => {});
+      await untilAbsent(first.connection);
+      const second = await developmentServer({ dataDir, say: () => {} });
+      expect(second).toMatchObject({ owner: true, connection: first.connection });
+      expect(await clientOf(second.connection).ping()).toBe('PONG');
+      await first.release();
+      await second.release();
+      await untilAbsent(second.connection);
+    });
+
+    it('replaces a stale lock file', async () => {
+      const gone = spawnChild(env);
+      const { connection } = await gone.join(dataDir);
+      const stale = readFileSync(join(dataDir, 'server.lock'));
+      await gone.finish();
+      await untilAbsent(connection);
+      writeFileSync(join(dataDir, 'server.lock'), stale);
+
+      const racers = [spawnChild(env), spawnChild(env), spawnChild(env)];
+      const joined = await Promise.all(racers.map((racer) => racer.join(dataDir)));
+      expect(joined.filter(({ owner }) => owner)).toHaveLength(1);
+    });
   });
 
-  it('is shared within a process and stops with its last user', async () => {
-    const lines: string[] = [];
-    const [first, second] = await Promise.all([
-      developmentServer({ dataDir, say: (line) => lines.push(line) }),
-      developmentServer({ dataDir, say: (line) => lines.push(line) }),
-    ]);
-    expect(first).toMatchObject({ kind, dataDir, owner: true, connection: second.connection });
-    expect(lines).toEqual([expect.stringMatching(/^yoke: started .*server.*server\.sock, data in /)]);
-
-    await first.release();
-    await first.release();
-    expect(await clientOf(second.connection).set('kept', 'yes')).toBe('OK');
-    await second.release();
-    await untilAbsent(second.connection);
-    expect(existsSync(join(dataDir, 'server.lock'))).toBe(false);
-
-    const again = await developmentServer({ dataDir, say: () => {} });
-    expect(again.connection).toEqual(first.connection);
-    expect(await clientOf(again.connection).get('kept')).toBe('yes');
-    await again.release();
-  });
-
-  it('is shared by two processes', async () => {
-    const owner = spawnChild(env);
-    const guest = spawnChild(env);
-    const owned = await owner.join(dataDir);
-    const visited = await guest.join(dataDir);
-    expect(owned).toMatchObject({ kind, owner: true });
-    expect(visited).toMatchObject({ kind, owner: false, connection: owned.connection });
-    expect(visited.lines).toEqual([expect.stringContaining(`of process ${owner.process.pid}`)]);
-    await guest.call('release');
-    expect(await clientOf(owned.connection).ping()).toBe('PONG');
-  });
-
-  it('has exactly one owner when several processes start at once', async () => {
-    const racers = Array.from({ length: 5 }, () => spawnChild(env));
-    const joined = await Promise.all(racers.map((racer) => racer.join(dataDir)));
-    expect(joined.filter(({ owner }) => owner)).toHaveLength(1);
-    expect(new Set(joined.map(({ connection }) => connection.path)).size).toBe(1);
-  });
-
-  it('is taken over with its data when its owner leaves', async () => {
-    const owner = spawnChild(env);
-    const guest = spawnChild(env);
-    const { connection } = await owner.join(dataDir);
-    await guest.join(dataDir);
-    await clientOf(connection).set('kept', 'yes');
-    await owner.finish();
-    await untilAbsent(connection);
-    const after = await guest.join(dataDir);
-    expect(after).toMatchObject({ kind, owner: true, connection });
-    expect(await clientOf(connection).get('kept')).toBe('yes');
-  });
-
-  it('starts again when it died under its own owner', async () => {
-    const first = await developmentServer({ dataDir, say: () => {} });
-    await clientOf(first.connection)
-      .call('SHUTDOWN', 'SAVE')
-      .catch(() => {});
-    await untilAbsent(first.connection);
-    const second = await developmentServer({ dataDir, say: () => {} });
-    expect(second).toMatchObject({ owner: true, connection: first.connection });
-    expect(await clientOf(second.connection).ping()).toBe('PONG');
-    await first.release();
-    await second.release();
-    await untilAbsent(second.connection);
-  });
-
-  it('replaces a stale lock file', async () => {
-    const gone = spawnChild(env);
-    const { connection } = await gone.join(dataDir);
-    const stale = readFileSync(join(dataDir, 'server.lock'));
-    await gone.finish();
-    await untilAbsent(connection);
-    writeFileSync(join(dataDir, 'server.lock'), stale);
-
-    const racers = [spawnChild(env), spawnChild(env), spawnChild(env)];
-    const joined = await Promise.all(racers.map((racer) => racer.join(dataDir)));
-    expect(joined.filter(({ owner }) => owner)).toHaveLength(1);
-  });
-});
-
-describe('a native server whose owner was killed', () => {
+describe.skipIf(!hasNative)('a native server whose owner was killed', () => {
   const env = { YOKE_SERVER: 'native' };
 
   async function orphan(): Promise<Joined & { serverPid: number }> {
@@ -195,7 +197,7 @@ it('takes over an embedded server whose owner was killed, with its last snapshot
   await heir.release();
 });
 
-it('leaves a server alone that works on another directory', async () => {
+it.skipIf(!hasNative)('leaves a server alone that works on another directory', async () => {
   vi.stubEnv('YOKE_SERVER', 'native');
   const foreign = await startServer({ kind: 'native' });
   const record = {

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { askServer } from '../../src/server/ask-server.ts';
 import { nativeServerBinary, startServer } from '../../src/server/throwaway-server.ts';
+import { hasNative } from '../support/native.ts';
 import { clientOf, untilAbsent } from './clients.ts';
 
-it('keeps its data when it is killed', async () => {
+it.skipIf(!hasNative)('keeps its data when it is killed', async () => {
   const server = await startServer({ kind: 'native', persistence: true });
   const client = clientOf(server.connection);
   await client.set('kept', 'yes');
@@ -21,20 +22,23 @@ it('keeps its data when it is killed', async () => {
   await server.stop();
 });
 
-it('puts its socket elsewhere when the path of the directory is too long or has spaces', async () => {
-  const parent = mkdtempSync(join(tmpdir(), 'yoke-test-'));
-  const dir = join(parent, 'a directory with spaces', 'x'.repeat(100));
-  mkdirSync(dir, { recursive: true });
-  const server = await startServer({ kind: 'native', dir, persistence: true });
-  expect((server.connection as { path: string }).path.length).toBeLessThan(100);
-  await clientOf(server.connection).set('kept', 'yes');
-  expect(await clientOf(server.connection).config('GET', 'dir')).toContain(server.dir);
-  await server.stop();
-  await server.start();
-  expect(await clientOf(server.connection).get('kept')).toBe('yes');
-  await server.stop();
-  rmSync(parent, { recursive: true });
-});
+it.skipIf(!hasNative)(
+  'puts its socket elsewhere when the path of the directory is too long or has spaces',
+  async () => {
+    const parent = mkdtempSync(join(tmpdir(), 'yoke-test-'));
+    const dir = join(parent, 'a directory with spaces', 'x'.repeat(100));
+    mkdirSync(dir, { recursive: true });
+    const server = await startServer({ kind: 'native', dir, persistence: true });
+    expect((server.connection as { path: string }).path.length).toBeLessThan(100);
+    await clientOf(server.connection).set('kept', 'yes');
+    expect(await clientOf(server.connection).config('GET', 'dir')).toContain(server.dir);
+    await server.stop();
+    await server.start();
+    expect(await clientOf(server.connection).get('kept')).toBe('yes');
+    await server.stop();
+    rmSync(parent, { recursive: true });
+  },
+);
 
 it('refuses a named binary that cannot be run', async () => {
   process.env.YOKE_SERVER_BINARY = join(tmpdir(), 'no-such-server');
@@ -45,7 +49,7 @@ it('refuses a named binary that cannot be run', async () => {
   }
 });
 
-it('starts with a password', async () => {
+it.skipIf(!hasNative)('starts with a password', async () => {
   const server = await startServer({ kind: 'native', args: ['--requirepass', 'secret'] });
   expect(await askServer(server.connection, [['AUTH', 'secret'], ['PING']])).toEqual(['OK', 'PONG']);
   await server.stop();
