@@ -10,6 +10,7 @@ local jobs = require("lib.jobs")
 local leases = require("lib.leases")
 local removal = require("lib.removal")
 local schedules = require("lib.schedules")
+local shapes = require("lib.shapes")
 
 -- The moment a job's age is counted from, by the state it is in.
 local function age_of(job, state)
@@ -50,6 +51,11 @@ end
 
 return {
   run = function(q, arg)
+    -- check
+    events.check(q)
+    shapes.check(q, arg.state)
+
+    -- write
     local is_list = arg.state == "wait" or arg.state == "paused" or arg.state == "active"
     local key = q[arg.state]
     local ids, is_sure = candidates(q, key, arg)
@@ -61,12 +67,7 @@ return {
       end
       local id = ids[i]
       if is_sure or is_due(q, id, arg.state, tonumber(arg.cutoff)) then
-        if is_list then
-          call("LREM", key, -1, id)
-        else
-          call("ZREM", key, id)
-        end
-        removal.erase(q, id, true)
+        removal.discard(q, key, is_list, id)
         cleaned[#cleaned + 1] = id
       end
     end

@@ -7,6 +7,7 @@ local items = require("lib.items")
 local jobs = require("lib.jobs")
 local removal = require("lib.removal")
 local schedules = require("lib.schedules")
+local shapes = require("lib.shapes")
 
 local function is_kept(q, id)
   local schedule_id = string.match(id, "^repeat:(.*):%d+$")
@@ -17,23 +18,22 @@ local function is_kept(q, id)
   return job and schedules.is_pending(q, id, job.schedule_id or schedule_id) or false
 end
 
--- Walks a list from its tail. What stays is put aside and back, so that it is not walked twice in this call.
+-- Walks a list from its tail, past what stays.
 local function drain_list(q, key, most)
-  local removed, kept = 0, {}
+  local removed, kept = 0, 0
   while removed < most do
-    local id = call("RPOP", key)
-    if not id then
+    local ids = call("LRANGE", key, removed - kept - most, -kept - 1)
+    if #ids == 0 then
       break
     end
-    if is_kept(q, id) then
-      kept[#kept + 1] = id
-    else
-      removal.erase(q, id, true)
-      removed = removed + 1
+    for i = #ids, 1, -1 do
+      if is_kept(q, ids[i]) then
+        kept = kept + 1
+      else
+        removal.discard(q, key, true, ids[i])
+        removed = removed + 1
+      end
     end
-  end
-  for i = #kept, 1, -1 do
-    call("RPUSH", key, kept[i])
   end
   return removed
 end
@@ -49,8 +49,7 @@ local function drain_zset(q, key, most)
       if is_kept(q, id) then
         at = at + 1
       else
-        call("ZREM", key, id)
-        removal.erase(q, id, true)
+        removal.discard(q, key, false, id)
         removed = removed + 1
       end
     end
@@ -60,6 +59,10 @@ end
 
 return {
   run = function(q, arg)
+    -- check
+    shapes.check(q, "wait", "paused", "delayed", "prioritized")
+
+    -- write
     local removed = drain_list(q, q.wait, arg.most)
     removed = removed + drain_list(q, q.paused, arg.most - removed)
     if arg.with_delayed then

@@ -6,6 +6,7 @@
 --- @reply  recovered ids, ms until the next tick may run (0 if this one ran)
 local events = require("lib.events")
 local items = require("lib.items")
+local shapes = require("lib.shapes")
 local reclaim = require("transitions.reclaim")
 
 -- Redis refuses to unpack much more than this.
@@ -21,8 +22,12 @@ local function recover(q, arg)
   for _, id in ipairs(suspects) do
     if string.sub(id, 1, 2) == "0:" then
       call("LREM", q.active, 1, id)
-    elseif reclaim(q, { job_id = id, max_stalls = arg.max_stalls }) == "ok" then
-      recovered[#recovered + 1] = id
+    else
+      -- Each on its own: one that cannot be read must not keep the others from being recovered.
+      local is_done, word = pcall(reclaim, q, { job_id = id, max_stalls = arg.max_stalls })
+      if is_done and word == "ok" then
+        recovered[#recovered + 1] = id
+      end
     end
   end
   return recovered
@@ -37,10 +42,15 @@ end
 
 return {
   run = function(q, arg)
+    -- check
     local wait_ms = call("PTTL", q.stalled_check)
     if wait_ms ~= -2 then
       return { {}, tostring(math.max(wait_ms, 1)) }
     end
+    events.check(q)
+    shapes.check(q, "active", "stalled", "wait")
+
+    -- write
     call("SET", q.stalled_check, q.now_text, "PX", arg.interval_ms)
     events.trim(q)
     local recovered = recover(q, arg)

@@ -7,32 +7,25 @@ local items = require("lib.items")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
 local removal = require("lib.removal")
+local shapes = require("lib.shapes")
 
 local function empty_list(q, key, most, with_lock)
-  local removed = 0
-  while removed < most do
-    local id = call("RPOP", key)
-    if not id then
-      break
-    end
+  local ids = most > 0 and call("LRANGE", key, -most, -1) or {}
+  for i = #ids, 1, -1 do
+    removal.discard(q, key, true, ids[i])
     if with_lock then
-      call("DEL", keys.lock(q, id))
+      call("DEL", keys.lock(q, ids[i]))
     end
-    removal.erase(q, id, true)
-    removed = removed + 1
   end
-  return removed
+  return #ids
 end
 
 local function empty_zset(q, key, most)
-  local removed = 0
   local ids = most > 0 and call("ZRANGE", key, 0, most - 1) or {}
   for _, id in ipairs(ids) do
-    call("ZREM", key, id)
-    removal.erase(q, id, true)
-    removed = removed + 1
+    removal.discard(q, key, false, id)
   end
-  return removed
+  return #ids
 end
 
 local function empty_schedules(q, most)
@@ -55,12 +48,17 @@ end
 
 return {
   run = function(q, arg)
+    -- check
     if not queue.settings(q).is_paused then
       return { "not_paused" }
     end
     if not arg.is_forced and call("LLEN", q.active) > 0 then
       return { "has_active" }
     end
+    shapes.check(q, unpack(shapes.places))
+    shapes.check(q, "schedules")
+
+    -- write
     local left = arg.most
     left = left - empty_list(q, q.active, left, true)
     left = left - empty_zset(q, q.delayed, left)

@@ -6,6 +6,10 @@ local queue = require("lib.queue")
 
 return {
   run = function(q)
+    -- check
+    events.check(q)
+
+    -- write
     call("HSET", q.meta, "paused", 1)
     call("DEL", q.marker)
     events.append(q, "paused")

@@ -5,6 +5,7 @@
 local events = require("lib.events")
 local items = require("lib.items")
 local queue = require("lib.queue")
+local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
 local BATCH = 7000
@@ -24,6 +25,11 @@ end
 
 return {
   run = function(q, arg)
+    -- check
+    events.check(q)
+    shapes.check(q, "wait", "paused", "prioritized", "delayed")
+
+    -- write
     call("HDEL", q.meta, "paused")
     queue.settings(q).is_paused = false
     local left = unpark(q)

@@ -6,6 +6,16 @@ local flows = require("lib.flows")
 
 local bonds = {}
 
+-- Check: what the job is tied to can be written when it finishes, runs again or goes.
+function bonds.check(q, job)
+  if job.dedup_id then
+    dedup.check(q, job)
+  end
+  if job.parent_key then
+    flows.check(q, job)
+  end
+end
+
 -- Settle: the job finished for good, as `completed` with its result or as `failed` with its reason.
 function bonds.finished(q, job, outcome, value)
   if job.dedup_id then

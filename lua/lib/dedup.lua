@@ -6,6 +6,7 @@ local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local ready = require("lib.ready")
+local shapes = require("lib.shapes")
 
 local dedup = {}
 
@@ -21,7 +22,7 @@ end
 -- only looked into.
 local function run_next(q, dedup_id, next_job)
   local ok, opts = pcall(cjson.decode, next_job.opts or "{}")
-  if not ok then
+  if not ok or type(opts) ~= "table" then
     opts = {}
   end
   local rule = type(opts.de) == "table" and opts.de or {}
@@ -43,11 +44,12 @@ local function run_next(q, dedup_id, next_job)
   if next_job.rjk then
     ties[#ties + 1], ties[#ties + 2] = jobs.field.schedule_id, next_job.rjk
   end
+  local name = next_job.name or ""
   jobs.store(q, id, {
-    name = next_job.name, data = next_job.data, opts = next_job.opts,
+    name = name, data = next_job.data or "{}", opts = next_job.opts or "{}",
     timestamp = q.now_text, delay = delay, priority = priority,
   }, ties)
-  events.append(q, "added", "jobId", id, "name", next_job.name)
+  events.append(q, "added", "jobId", id, "name", name)
   if delay > 0 then
     delays.put(q, id, delays.place(q, q.now + delay))
   else
@@ -56,6 +58,19 @@ local function run_next(q, dedup_id, next_job)
   end
   if next_job.pdk then
     call("SADD", next_job.pdk, keys.job(q, id))
+  end
+end
+
+-- Check: the keys of this deduplication, and where a swallowed add would go.
+function dedup.check(q, job)
+  shapes.expect(q, keys.dedup_holder(q, job.dedup_id), "string")
+  local next_key = keys.dedup_next(q, job.dedup_id)
+  shapes.expect(q, next_key, "hash")
+  if call("EXISTS", next_key) == 1 then
+    shapes.check_number(q, "counter")
+    shapes.check(q, "delayed")
+    ready.check(q, 0)
+    ready.check(q, 1)
   end
 end
 

@@ -39,8 +39,14 @@ end
 -- back to life as an empty job.
 function delays.promote_due(q)
   local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", clock.text((q.now + 1) * SLOT - 1), "LIMIT", "0", MOST_PER_CALL)
+  if #ids > 0 then
+    events.check(q)
+  end
   for _, id in ipairs(ids) do
     local job = jobs.load(q, id)
+    if job then
+      ready.check(q, job.priority)
+    end
     call("ZREM", q.delayed, id)
     if job then
       ready.enqueue(q, id, job.priority, false)

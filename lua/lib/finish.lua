@@ -5,6 +5,7 @@ local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
 local retention = require("lib.retention")
+local shapes = require("lib.shapes")
 
 local finish = {}
 
@@ -21,6 +22,12 @@ function finish.check(q, arg)
   events.check(q)
   leases.look(q)
   return job
+end
+
+-- Check: where the job ends, and what it is tied to, can take it.
+function finish.check_end(q, job, target)
+  shapes.check(q, target)
+  bonds.check(q, job)
 end
 
 -- Write: false where the job was not active, and then nothing has changed.

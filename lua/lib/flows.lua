@@ -7,6 +7,7 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
+local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
 local flows = {}
@@ -19,7 +20,11 @@ local function parent_of(q, job)
   if text then
     local ok, told = pcall(cjson.decode, text)
     if ok and type(told) == "table" then
-      root, id, policy = told.queueKey or root, told.id or id, told
+      for _, flag in ipairs({ "fpof", "cpof", "idof", "rdof" }) do
+        policy[flag] = told[flag] and told[flag] ~= cjson.null
+      end
+      root = type(told.queueKey) == "string" and told.queueKey or root
+      id = type(told.id) == "string" and told.id or id
     end
   end
   local p = queue.other(q, root)
@@ -28,7 +33,7 @@ end
 
 -- A parent that has been taken out of waiting-children (or delayed) goes where its own options say.
 local function make_ready(p, parent)
-  local job = jobs.load(p, parent.id)
+  local job = jobs.load(p, parent.id) or { delay = 0, priority = 0 }
   if job.delay > 0 then
     local due = p.now + job.delay
     call("ZADD", p.delayed, clock.text(due * 4096), parent.id)
@@ -38,6 +43,22 @@ local function make_ready(p, parent)
     ready.enqueue(p, parent.id, job.priority, true)
     events.append(p, "waiting", "jobId", parent.id, "prev", "waiting-children")
   end
+end
+
+-- Check: the parent and its queue can be written.
+function flows.check(q, job)
+  local p, parent = parent_of(q, job)
+  local tail = keys.tail
+  queue.settings(p)
+  events.check(p)
+  shapes.check(p, "waiting_children", "delayed", "failed")
+  ready.check(p, 0)
+  ready.check(p, 1)
+  shapes.expect(p, parent.key, "hash")
+  shapes.expect(p, parent.key .. tail.dependencies, "set")
+  shapes.expect(p, parent.key .. tail.processed, "hash")
+  shapes.expect(p, parent.key .. tail.failed, "hash")
+  shapes.expect(p, parent.key .. tail.unsuccessful, "zset")
 end
 
 local function release_if_free(p, parent)

@@ -1,6 +1,7 @@
 -- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
 
 local keys = require("lib.keys")
+local shapes = require("lib.shapes")
 
 local jobs = {}
 
@@ -20,11 +21,28 @@ local KNOWN = {
   "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn",
 }
 
+-- A key that holds something else is no job: a poisoned record costs its own job, never the queue.
+local function read(command, key, ...)
+  local is_read, row = pcall(call, command, key, ...)
+  if is_read then
+    return row
+  end
+  if shapes.is_wrong_type(row) then
+    return nil
+  end
+  error(row, 0)
+end
+
+-- A key has a queue and an id; anything else names no parent.
+local function parent_key(text)
+  return text and string.find(text, ":", 1, true) and text or nil
+end
+
 -- The few fields that finishing a job needs; a plain job's finish reads nothing else.
 function jobs.load_brief(q, id)
   local key = keys.job(q, id)
-  local row = call("HMGET", key, "name", "atm", "priority", "parentKey", "deid")
-  if not row[1] and not row[2] and call("EXISTS", key) == 0 then
+  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid")
+  if not row or not row[1] and not row[2] and call("EXISTS", key) == 0 then
     return nil
   end
   return {
@@ -32,15 +50,15 @@ function jobs.load_brief(q, id)
     key = key,
     attempts_made = tonumber(row[2]) or 0,
     priority = tonumber(row[3]) or 0,
-    parent_key = row[4],
+    parent_key = parent_key(row[4]),
     dedup_id = row[5],
   }
 end
 
 function jobs.load(q, id)
-  local row = call("HMGET", keys.job(q, id), unpack(KNOWN))
+  local row = read("HMGET", keys.job(q, id), unpack(KNOWN))
   -- A record without a name and a time is no job; a foreign client's half-written ghost has neither.
-  if not row[1] and not row[2] and not row[6] and not row[13] then
+  if not row or not row[1] and not row[2] and not row[6] and not row[13] then
     return nil
   end
   return {
@@ -54,7 +72,7 @@ function jobs.load(q, id)
     attempts_started = tonumber(row[6]) or 0,
     stalled_count = tonumber(row[7]) or 0,
     deferred_failure = row[8],
-    parent_key = row[9],
+    parent_key = parent_key(row[9]),
     parent = row[10],
     dedup_id = row[11],
     schedule_id = row[12],
@@ -65,14 +83,19 @@ end
 
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
-  local flat = call("HGETALL", keys.job(q, id))
-  if #flat == 0 then
+  local flat = read("HGETALL", keys.job(q, id))
+  if not flat or #flat == 0 then
     return nil
   end
   return flat
 end
 
 function jobs.exists(q, id)
+  return call("TYPE", keys.job(q, id)).ok == "hash"
+end
+
+-- Nobody else may have this id: there is something under its key, a job or not.
+function jobs.is_taken(q, id)
   return call("EXISTS", keys.job(q, id)) == 1
 end
 

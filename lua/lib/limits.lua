@@ -1,13 +1,18 @@
 -- Rate limit and global concurrency: how many jobs may start now.
 
 local queue = require("lib.queue")
+local shapes = require("lib.shapes")
 
 local limits = {}
 
 -- Milliseconds until the window ends, where `max` starts have been counted; 0 if a job may start. A counter
 -- without a time to live never limits.
 function limits.remaining_ms(q, max)
-  if not max or max > (tonumber(call("GET", q.limiter)) or 0) then
+  if not max then
+    return 0
+  end
+  shapes.check_number(q, "limiter")
+  if max > (tonumber(call("GET", q.limiter)) or 0) then
     return 0
   end
   local ttl = call("PTTL", q.limiter)

@@ -1,5 +1,6 @@
 -- What is ready to run: the `wait` list (tail runs next), then the `prioritized` zset (lowest score first).
 
+local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
 local ready = {}
@@ -8,10 +9,13 @@ local ready = {}
 local BAND = 0x100000000
 ready.band = BAND
 
-function ready.check(q)
-  if not rawget(q, "ready_checked") then
-    call("LLEN", q.wait)
-    rawset(q, "ready_checked", true)
+-- Check: a job of this priority can be put there.
+function ready.check(q, priority)
+  if priority > 0 then
+    shapes.check(q, "prioritized")
+    shapes.check_number(q, "priority_counter")
+  else
+    shapes.check(q, "wait")
   end
 end
 

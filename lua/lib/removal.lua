@@ -6,6 +6,7 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
+local shapes = require("lib.shapes")
 
 local removal = {}
 
@@ -25,13 +26,22 @@ local function take_out(q, id)
   return "unknown"
 end
 
--- Settle: record and bonds of a job that the caller has taken out of its collection; no event.
-function removal.erase(q, id, is_hard)
+-- One job of a whole collection that goes: read before anything is written, so that an error leaves it where it
+-- was. No event.
+function removal.discard(q, key, is_list, id)
   local job = jobs.load(q, id)
   if job then
-    bonds.removed(q, job, is_hard)
+    bonds.check(q, job)
   end
-  return jobs.erase(q, id) > 0
+  if is_list then
+    call("LREM", key, -1, id)
+  else
+    call("ZREM", key, id)
+  end
+  if job then
+    bonds.removed(q, job, true)
+  end
+  jobs.erase(q, id)
 end
 
 local function children_of(job_key, with_settled)
@@ -51,39 +61,71 @@ local function children_of(job_key, with_settled)
   return children
 end
 
--- Check: does a worker hold this job, or one that it still waits for?
-function removal.is_locked(q, id, with_children, budget)
-  if leases.is_held(q, id) then
-    return true
+-- Check: reads the job, and the tree below it where asked, before anything is removed. nil if a worker holds
+-- the job or one that it still waits for; those that have settled are not asked.
+local function plan(q, id, with_children, is_settled, walk)
+  local key = keys.job(q, id)
+  walk.left = walk.left - 1
+  if walk.left < 0 then
+    error("too many children to remove in one call", 0)
+  end
+  walk.seen[key] = true
+  if not is_settled and leases.is_held(q, id) then
+    return nil
+  end
+  events.check(q)
+  shapes.check(q, unpack(shapes.places))
+  local node = { q = q, id = id, job = jobs.load(q, id), children = {} }
+  if node.job then
+    bonds.check(q, node.job)
   end
   if not with_children then
-    return false
+    return node
   end
-  budget = budget or { left = MOST_IN_TREE }
-  for _, child_key in ipairs(children_of(keys.job(q, id), false)) do
-    budget.left = budget.left - 1
-    if budget.left < 0 then
-      error("too many children to remove in one call")
-    end
+  local pending = {}
+  for _, child_key in ipairs(children_of(key, false)) do
+    pending[child_key] = true
+  end
+  for _, child_key in ipairs(children_of(key, true)) do
     local root, child_id = keys.split_job(child_key)
-    if removal.is_locked(queue.other(q, root), child_id, true, budget) then
-      return true
+    if root and not walk.seen[child_key] then
+      local child = plan(queue.other(q, root), child_id, true, is_settled or not pending[child_key], walk)
+      if not child then
+        return nil
+      end
+      node.children[#node.children + 1] = child
     end
   end
-  return false
+  return node
 end
 
--- Removes one job, its children first where asked; every job's own queue hears of it.
-function removal.remove_tree(q, id, with_children)
-  local job = jobs.load(q, id)
-  if job and job.parent_key then
+-- Check: what removing this job takes along, or nil where something of it is held.
+function removal.plan(q, id, with_children)
+  return plan(q, id, with_children, false, { left = MOST_IN_TREE, seen = {} })
+end
+
+-- Check: the children that have not run, neither leased nor failed, each with all below it.
+function removal.plan_unprocessed(q, id)
+  local plans = {}
+  for _, child_key in ipairs(children_of(keys.job(q, id), false)) do
+    local root, child_id = keys.split_job(child_key)
+    local p = root and queue.other(q, root)
+    local node = p and not call("ZSCORE", p.failed, child_id) and removal.plan(p, child_id, true)
+    if node then
+      plans[#plans + 1] = node
+    end
+  end
+  return plans
+end
+
+-- Settle: removes what was planned, children first; every job's own queue hears of it.
+function removal.remove(node)
+  local q, id, job = node.q, node.id, node.job
+  if job then
     bonds.expired(q, job)
   end
-  if with_children then
-    for _, child_key in ipairs(children_of(keys.job(q, id), true)) do
-      local root, child_id = keys.split_job(child_key)
-      removal.remove_tree(queue.other(q, root), child_id, true)
-    end
+  for _, child in ipairs(node.children) do
+    removal.remove(child)
   end
   local previous = take_out(q, id)
   if job then
@@ -91,17 +133,6 @@ function removal.remove_tree(q, id, with_children)
   end
   if jobs.erase(q, id) > 0 then
     events.capped(q, "removed", "jobId", id, "prev", previous)
-  end
-end
-
--- Removes the children that have not run: neither leased nor failed.
-function removal.remove_unprocessed(q, id)
-  for _, child_key in ipairs(children_of(keys.job(q, id), false)) do
-    local root, child_id = keys.split_job(child_key)
-    local p = queue.other(q, root)
-    if not removal.is_locked(p, child_id, true) and not call("ZSCORE", p.failed, child_id) then
-      removal.remove_tree(p, child_id, true)
-    end
   end
 end
 

@@ -18,9 +18,10 @@ local ready = require("lib.ready")
 return function(q, arg)
   -- check
   events.check(q)
-  ready.check(q)
   local id = arg.job_id
-  local is_duplicate = id ~= "" and jobs.exists(q, id)
+  local is_duplicate = id ~= "" and jobs.is_taken(q, id)
+  local priority = tonumber(arg.priority)
+  ready.check(q, priority)
   local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
   local score = arg.delay ~= "0" and not is_duplicate and delays.place(q, tonumber(timestamp) + tonumber(arg.delay))
 
@@ -39,7 +40,7 @@ return function(q, arg)
   if score then
     delays.put(q, id, score)
   else
-    ready.enqueue(q, id, tonumber(arg.priority), arg.is_next)
+    ready.enqueue(q, id, priority, arg.is_next)
     events.capped(q, "waiting", "jobId", id)
   end
   return "added", id

@@ -8,6 +8,7 @@ local events = require("lib.events")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local shapes = require("lib.shapes")
 
 local function is_pending(q, arg)
   local dependencies = keys.of_job(q, arg.job_id, "dependencies")
@@ -29,6 +30,7 @@ return function(q, arg)
   if not job then
     return refusal
   end
+  shapes.check(q, "waiting_children")
 
   -- write
   if not finish.leave_active(q, job, arg.token) then

@@ -7,13 +7,15 @@
 --- @reply ok | not_found
 local jobs = require("lib.jobs")
 local ready = require("lib.ready")
+local shapes = require("lib.shapes")
 
 return function(q, arg)
   -- check
-  ready.check(q)
   if not jobs.exists(q, arg.job_id) then
     return "not_found"
   end
+  shapes.check(q, "wait", "prioritized")
+  ready.check(q, arg.priority)
 
   -- write
   if call("ZREM", q.prioritized, arg.job_id) == 1 or call("LREM", q.wait, -1, arg.job_id) > 0 then

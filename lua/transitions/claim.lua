@@ -10,6 +10,7 @@
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
+local shapes = require("lib.shapes")
 
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
 
@@ -24,10 +25,12 @@ end
 return function(q, arg)
   -- check
   local id = arg.job_id
-  local is_readable, flat = pcall(jobs.read, q, id)
+  local flat = jobs.read(q, id)
+  events.check(q)
+  shapes.check(q, "active")
 
   -- write
-  if not is_readable or not flat then
+  if not flat then
     drop(q, arg)
     return "ghost"
   end

@@ -23,6 +23,7 @@ return function(q, arg)
   if not job then
     return refusal
   end
+  finish.check_end(q, job, "completed")
 
   -- write
   if not finish.leave_active(q, job, arg.token) then

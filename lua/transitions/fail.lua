@@ -20,6 +20,7 @@ return function(q, arg)
   if not job then
     return refusal
   end
+  finish.check_end(q, job, "failed")
 
   -- write
   if not finish.leave_active(q, job, arg.token) then

@@ -15,6 +15,7 @@ return function(q, arg)
   if not job then
     return refusal
   end
+  ready.check(q, job.priority)
 
   -- write
   if not finish.leave_active(q, job, arg.token) then

@@ -10,11 +10,11 @@ local ready = require("lib.ready")
 return function(q, arg)
   -- check
   events.check(q)
-  ready.check(q)
   local job = jobs.load(q, arg.job_id)
   if not job or not call("ZSCORE", q.delayed, job.id) then
     return "not_in_state"
   end
+  ready.check(q, job.priority)
 
   -- write
   call("ZREM", q.delayed, job.id)

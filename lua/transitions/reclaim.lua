@@ -3,7 +3,7 @@
 --- that retention, parents and events take their normal way.
 --- @arg   job_id       string
 --- @arg   max_stalls   int
---- @reply ok | leased | not_in_state
+--- @reply ok | ghost | leased | not_in_state
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
@@ -18,13 +18,15 @@ return function(q, arg)
   end
   local job = jobs.load(q, id)
   local is_spared = job and schedules.is_live(q, job.schedule_id)
+  events.check(q)
+  ready.check(q, 0)
 
   -- write
   if call("LREM", q.active, 1, id) == 0 then
     return "not_in_state"
   end
   if not job then
-    return "ok"
+    return "ghost"
   end
   local stalls = job.stalled_count + 1
   if stalls > arg.max_stalls and not is_spared then

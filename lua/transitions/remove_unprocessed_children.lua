@@ -6,7 +6,12 @@
 local removal = require("lib.removal")
 
 return function(q, arg)
+  -- check
+  local plans = removal.plan_unprocessed(q, arg.job_id)
+
   -- settle
-  removal.remove_unprocessed(q, arg.job_id)
+  for _, plan in ipairs(plans) do
+    removal.remove(plan)
+  end
   return "ok"
 end

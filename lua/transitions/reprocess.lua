@@ -15,7 +15,6 @@ local ready = require("lib.ready")
 return function(q, arg)
   -- check
   events.check(q)
-  ready.check(q)
   local job = jobs.load(q, arg.job_id)
   if not job then
     return "not_found"
@@ -24,6 +23,8 @@ return function(q, arg)
   if not call("ZSCORE", set, job.id) then
     return "not_in_state"
   end
+  ready.check(q, job.priority)
+  bonds.check(q, job)
 
   -- write
   call("ZREM", set, job.id)

@@ -40,17 +40,18 @@ return function(q, arg)
   end
   local id = "repeat:" .. arg.schedule_id .. ":" .. clock.text(next_at)
   local delay = math.max(next_at - q.now, 0)
-  local is_taken = jobs.exists(q, id)
+  local is_taken = jobs.is_taken(q, id)
   local score = delay > 0 and not is_taken and delays.place(q, q.now + delay)
+  ready.check(q, arg.priority)
 
   -- write
   if is_taken then
     events.capped(q, "duplicated", "jobId", id)
     return "duplicate", id
   end
-  call("ZADD", q.schedules, clock.text(next_at), arg.schedule_id)
-  call("HINCRBY", definition, "ic", 1)
   call("INCR", q.counter)
+  call("HINCRBY", definition, "ic", 1)
+  call("ZADD", q.schedules, clock.text(next_at), arg.schedule_id)
   local name = row[1] or arg.schedule_id
   -- Definitions of repeatable jobs from before schedulers hold no data; theirs travels from job to job.
   local data = row[2] or (row[5] and "{}" or arg.data)

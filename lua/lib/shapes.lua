@@ -1,0 +1,74 @@
+-- Check: the keys that a transition is about to write hold what they should. Found only at the write, a wrong
+-- type would leave half a change behind. Each key is asked for once per call, however many items it has.
+
+local shapes = {}
+
+local OF = {
+  active = "list",
+  completed = "zset",
+  counter = "string",
+  delayed = "zset",
+  events = "stream",
+  failed = "zset",
+  limiter = "string",
+  paused = "list",
+  prioritized = "zset",
+  priority_counter = "string",
+  schedules = "zset",
+  stalled = "set",
+  wait = "list",
+  waiting_children = "zset",
+}
+
+-- Everything that a job can lie in.
+shapes.places = { "wait", "paused", "active", "prioritized", "delayed", "waiting_children", "completed", "failed" }
+
+local function known(q)
+  local table = rawget(q, "known_shapes")
+  if not table then
+    table = {}
+    rawset(q, "known_shapes", table)
+  end
+  return table
+end
+
+-- One key by its full name.
+function shapes.expect(q, key, shape)
+  local seen = known(q)
+  if seen[key] then
+    return
+  end
+  local found = call("TYPE", key).ok
+  if found ~= "none" and found ~= shape then
+    error("WRONGTYPE " .. key .. " holds a " .. found .. " where a " .. shape .. " belongs", 0)
+  end
+  seen[key] = true
+end
+
+-- Keys of the queue by their names in our code.
+function shapes.check(q, ...)
+  for i = 1, select("#", ...) do
+    local name = select(i, ...)
+    shapes.expect(q, q[name], OF[name])
+  end
+end
+
+-- A counter: a string of digits, or nothing yet.
+function shapes.check_number(q, name)
+  local seen = known(q)
+  if seen[q[name]] then
+    return
+  end
+  local value = call("GET", q[name])
+  if value and not string.match(value, "^%-?%d+$") then
+    error("WRONGTYPE " .. q[name] .. " holds no whole number", 0)
+  end
+  seen[q[name]] = true
+end
+
+function shapes.is_wrong_type(err)
+  local text = type(err) == "table" and err.err or tostring(err)
+  return string.find(text, "WRONGTYPE", 1, true) ~= nil
+end
+
+return shapes
