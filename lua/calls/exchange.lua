@@ -134,11 +134,13 @@ local function run(q, arg, batch)
     end
     if #outcome.ids > 0 then
       signals.work_always(q)
-      outcome.is_more = #outcome.ids < arg.fetch_count and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
-    else
-      outcome.due = signals.next_due(q) or 0
-      is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
     end
+    if #outcome.ids < arg.fetch_count then
+      -- The worker has room left and may go to sleep: it must know whether to come back, and when.
+      outcome.is_more = #outcome.ids > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
+      outcome.due = signals.next_due(q) or 0
+    end
+    is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
   end
   if #outcome.ids == 0 and not is_settled and rawget(q, "has_finished") and is_empty(q) then
     events.append(q, "drained")

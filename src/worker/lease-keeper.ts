@@ -76,8 +76,8 @@ export class LeaseKeeper {
       // The lease runs from when the call was sent at the earliest.
       running.renewedAt = sentAt;
       if (!lostIds.has(id)) kept.push(id);
-      // Finished while the call was on its way: nothing is lost.
-      else if (this.#settings.running.get(id) === running) this.#settings.onLost(running);
+      // Finished, or being finished, while the call was on its way: nothing is lost.
+      else if (this.#settings.running.get(id) === running && !running.isDone) this.#settings.onLost(running);
       else lostIds.delete(id);
     }
     this.#settings.onRound(kept, [...lostIds]);

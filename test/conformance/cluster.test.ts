@@ -36,7 +36,9 @@ describe.runIf(hasNative)('on a cluster', () => {
     }
     expect(ran.sort()).toEqual(names.map((name) => `${name}:1`).sort());
 
-    const keys = (await Promise.all(cluster.connect().nodes('master').map((node) => node.keys('*')))).flat();
+    const client = cluster.connect();
+    await client.ping();
+    const keys = (await Promise.all(client.nodes('master').map((node) => node.keys('*')))).flat();
     expect(keys.length).toBeGreaterThan(0);
     for (const key of keys) expect(key).toMatch(/^bull:\{(orders|mails|videos|reports)\}:/);
     for (const object of open.reverse()) await object.close();
