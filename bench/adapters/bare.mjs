@@ -1,0 +1,86 @@
+// The ceiling: throw-away scripts that write what the wire asks for and do nothing else. No leases proved, no
+// retries, no bonds, no retention, no replay. One client, batches of a hundred.
+
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+
+const BATCH = 100;
+// One batch is prepared while the server works on another.
+const ADDS_IN_FLIGHT = 2;
+const LEASE_MS = 30_000;
+
+const source = (name) => readFileSync(new URL(`../bare/${name}.lua`, import.meta.url), 'utf8');
+
+async function open(connection, script) {
+  const client = new Redis({ ...connection, maxRetriesPerRequest: null });
+  const sha = await client.script('LOAD', source(script));
+  return { client, run: (root, args) => client.evalsha(sha, 1, root, ...args) };
+}
+
+export default {
+  createQueue(connection, name) {
+    const opening = open(connection, 'add');
+    const root = `bull:${name}:`;
+
+    async function addBatch(entries) {
+      const { run } = await opening;
+      const args = [Date.now()];
+      for (const { data } of entries) args.push('job', JSON.stringify(data), '{"attempts":0}');
+      return run(root, args);
+    }
+
+    return {
+      ready: () => opening,
+      add: (data) => addBatch([{ data }]),
+      async addBulk(entries) {
+        const inFlight = [];
+        for (let i = 0; i < entries.length; i += BATCH) {
+          if (inFlight.length === ADDS_IN_FLIGHT) await inFlight.shift();
+          inFlight.push(addBatch(entries.slice(i, i + BATCH)));
+        }
+        await Promise.all(inFlight);
+      },
+      close: async () => (await opening).client.disconnect(),
+    };
+  },
+
+  createWorker(connection, name, { concurrency, handler, onCompleted, onError }) {
+    const opening = open(connection, 'exchange');
+    const root = `bull:${name}:`;
+
+    async function work() {
+      const { run } = await opening;
+      let finished = [];
+      let jobs = [];
+      do {
+        const reply = await run(root, [
+          Date.now(),
+          'bare',
+          LEASE_MS,
+          concurrency,
+          ...finished.flatMap(({ id, result }) => [id, result]),
+        ]);
+        for (const { job } of finished) onCompleted(job);
+        jobs = reply.map(([id, fields]) => ({ id, data: JSON.parse(fieldOf(fields, 'data')) }));
+        finished = await Promise.all(
+          jobs.map(async (job) => ({
+            job,
+            id: job.id,
+            result: JSON.stringify((await handler(job)) ?? null),
+          })),
+        );
+      } while (jobs.length > 0);
+    }
+
+    return {
+      ready: () => opening,
+      start: () => void work().catch(onError),
+      close: async () => (await opening).client.disconnect(),
+    };
+  },
+};
+
+function fieldOf(fields, name) {
+  for (let i = 0; i < fields.length; i += 2) if (fields[i] === name) return fields[i + 1];
+  return 'null';
+}

@@ -1,0 +1,4 @@
+import * as bullmq from 'bullmq';
+import { bullmqApi } from './bullmq-api.mjs';
+
+export default bullmqApi(bullmq);

@@ -1,0 +1,93 @@
+// Runs workloads: libraries take turns within a round (A B C A B C …), each in a process of its own. A workload whose
+// rounds lie too far apart is void and run again whole; nothing is ever picked out.
+
+import { runChild } from './start-child.mjs';
+import { summarise, voidReason } from './statistics.mjs';
+import { depthQueue } from './workloads.mjs';
+
+const CHILD_TIMEOUT_MS = 60_000;
+const FILL_TIMEOUT_MS = 300_000;
+
+/**
+ * @param workload one of WORKLOADS
+ * @param setup { servers, rounds, attempts, isQuick, libraries, env, onProgress }
+ */
+export async function runWorkload(workload, setup) {
+  for (let attempt = 1; ; attempt++) {
+    const results = await runRounds(workload, setup, attempt);
+    const reason = setup.rounds > 1 ? voidReason(results, workload.steady) : undefined;
+    if (reason === undefined || attempt === setup.attempts) {
+      return { id: workload.id, results, attempts: attempt, ...(reason ? { void: reason } : {}) };
+    }
+    setup.onProgress({ workload, note: `void (${reason}), run again` });
+  }
+}
+
+async function runRounds(workload, setup, attempt) {
+  const libraries = workload.libraries.filter((library) => setup.libraries?.includes(library) ?? true);
+  const rounds = Math.min(setup.rounds, workload.mostRounds ?? setup.rounds);
+  const figures = Object.fromEntries(libraries.map((library) => [library, []]));
+  const errors = {};
+  for (let round = 1; round <= rounds; round++) {
+    for (const library of libraries) {
+      // A library that fails once would only cost time again.
+      if (errors[library]) continue;
+      const outcome = await runOnce(workload, library, setup);
+      if (outcome.error) errors[library] = outcome.error;
+      else figures[library].push(outcome.figures);
+      setup.onProgress({ workload, library, round, rounds, attempt, ...outcome });
+    }
+  }
+  const results = {};
+  for (const library of libraries) {
+    results[library] = errors[library]
+      ? { error: errors[library] }
+      : { summary: summarise(figures[library]) };
+  }
+  return results;
+}
+
+async function runOnce(workload, library, setup) {
+  try {
+    const task = {
+      library,
+      run: workload.run,
+      count: setup.isQuick ? workload.quickCount : workload.count,
+      warmUpCount: workload.warmUpCount,
+      ...(workload.depths ? await deepTask(workload, library, setup) : await shallowTask(workload, setup)),
+    };
+    return await runChild(task, { timeoutMs: CHILD_TIMEOUT_MS, env: setup.env });
+  } catch (error) {
+    return { error: error.message };
+  }
+}
+
+async function shallowTask(workload, { servers }) {
+  return {
+    ...(await servers.connectionsFor(workload.server)),
+    params: workload.params ?? {},
+    name: 'measured',
+  };
+}
+
+async function deepTask(workload, library, setup) {
+  const depths = [];
+  for (const jobs of setup.isQuick ? workload.quickDepths : workload.depths) {
+    const { connection, isNew } = await setup.servers.deep(jobs);
+    if (isNew) await fillDeep(workload, jobs, connection, setup);
+    depths.push({ jobs, connection });
+  }
+  return { connection: depths[0].connection, params: { depths }, name: depthQueue(library) };
+}
+
+async function fillDeep(workload, jobs, connection, { env, onProgress }) {
+  onProgress({ workload, note: `adding ${jobs.toLocaleString('en-US')} jobs` });
+  const task = {
+    library: 'yoke',
+    run: 'fill-depth',
+    connection,
+    params: { jobs, names: workload.libraries.map(depthQueue) },
+  };
+  const { error } = await runChild(task, { timeoutMs: FILL_TIMEOUT_MS, env });
+  if (error) throw new Error(`the queues could not be filled: ${error}`);
+}

@@ -1,0 +1,36 @@
+// Who takes part, and what one should know to read the figures fairly.
+
+import { readFileSync } from 'node:fs';
+
+export const LIBRARIES = {
+  yoke: {
+    title: 'Yoke',
+    note: 'All defaults. Writes the same keys and the same event stream as BullMQ; calls of one turn of the event loop travel together.',
+  },
+  bullmq: {
+    title: 'BullMQ',
+    package: 'bullmq',
+    note: 'All defaults. One script call per job; writes an event stream.',
+  },
+  groupmq: {
+    title: 'GroupMQ',
+    package: 'groupmq',
+    note: 'All defaults. Each job is a group of its own, since jobs of one group run one at a time. Keeps no completed jobs unless told to, writes no event stream, has no bulk add and no priorities.',
+  },
+  'bee-queue': {
+    title: 'Bee-Queue',
+    package: 'bee-queue',
+    note: 'The roles its documentation names: a producer that neither works nor listens, a worker that does not listen to its own events. No locks with a term, no stored events (it publishes them), no job record per state, no priorities, no retention by count; takes all defaults otherwise.',
+  },
+  bare: {
+    title: 'bare scripts',
+    note: 'The ceiling: throw-away scripts that write the hash, the lists, the lock, every event and the marker in batches of a hundred, through ioredis, from one process. They prove no lease and handle no retry, delay, priority, retention, parent or lost reply.',
+  },
+  none: { title: 'no queue', note: 'The same handlers in a hundred slots fed from a counter.' },
+};
+
+export function versionOf(library) {
+  const { package: name } = LIBRARIES[library];
+  const file = library === 'yoke' ? '../package.json' : name && `../node_modules/${name}/package.json`;
+  return file && JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8')).version;
+}

@@ -1,0 +1,258 @@
+// Turns the figures of a run into a page of Markdown. Nothing in it is written by hand but the frame: what is lost and
+// what is met follows from the figures.
+
+import { judge } from './acceptance.mjs';
+import { figure, isCost } from './figures.mjs';
+import { LIBRARIES } from './libraries.mjs';
+import { MAX_SPREAD, ratio } from './statistics.mjs';
+import { WORKLOADS } from './workloads.mjs';
+
+const QUEUES = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
+const YARDSTICKS = ['bare', 'none'];
+const MISSING = '–';
+
+const titleOf = (library) => LIBRARIES[library].title;
+const workloadOf = (id) => WORKLOADS.find((workload) => workload.id === id);
+const times = (value) => (value === undefined ? MISSING : `${value.toFixed(2)} ×`);
+
+/** `run` is `{ machine, command, rounds, attempts, workloads: [{ id, results, attempts, void }] }`. */
+export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
+  return [
+    '# Benchmarks',
+    '',
+    'Written by the benchmark itself; run it again rather than editing it. Only ratios within one run mean anything:',
+    'they were taken on one machine, at one time, with the libraries taking turns.',
+    '',
+    ...setting(run),
+    '',
+    ...(chart ? [`![Rates next to BullMQ](${chart})`, ''] : []),
+    '## Figures',
+    '',
+    `Medians of the rounds; in brackets the spread, the largest round divided by the smallest. The last column is Yoke next to`,
+    'BullMQ: above 1 is better, whichever way the figure counts.',
+    '',
+    ...figuresTable(run),
+    ...notes(run),
+    '',
+    ...yardstickSection(run),
+    '## Processor time per job',
+    '',
+    'In microseconds, on the server (Redis) and in the process that adds or works (Node), for the same rounds.',
+    '',
+    ...costTable(run),
+    '',
+    '## Where Yoke loses',
+    '',
+    'Every figure of this run in which another library was better, by any margin.',
+    '',
+    ...losses(run),
+    '',
+    '## What the project asks of itself',
+    '',
+    ...acceptanceTable(run),
+    '',
+    '## What was measured',
+    '',
+    ...run.workloads.map(({ id }) => `- **${workloadOf(id).title}**: ${workloadOf(id).how}`),
+    '',
+    'Rates are in jobs per second, but for reading events. All libraries get the same payload (about a hundred bytes of JSON),',
+    'the same handlers and the same kind of connection, and one listener for completed jobs on each worker. Each measurement',
+    'is a process of its own that warms up first; servers run without persistence. A job that fails or is handled twice ends',
+    `the measurement. A workload is void, and run again whole, if the rounds of Yoke or BullMQ spread beyond ${MAX_SPREAD}; for`,
+    'latencies the median (p50) decides that.',
+    '',
+    '## What each library does',
+    '',
+    ...participants(run).map((library) => `- **${titleOf(library)}**: ${LIBRARIES[library].note}`),
+    '',
+    '## Run it yourself',
+    '',
+    '```sh',
+    'npm ci',
+    'npm run bench             # everything, about half an hour',
+    'npm run bench -- --quick  # a first look, under three minutes',
+    'npm run bench -- --only process-100 --rounds 3',
+    '```',
+    '',
+  ].join('\n');
+}
+
+function participants(run) {
+  const present = new Set(run.workloads.flatMap(({ results }) => Object.keys(results)));
+  return Object.keys(LIBRARIES).filter((library) => present.has(library));
+}
+
+function setting({ machine, command, rounds }) {
+  const versions = Object.entries(machine.versions).map(
+    ([library, version]) => `${titleOf(library)} ${version}`,
+  );
+  return [
+    '| | |',
+    '|---|---|',
+    `| date | ${machine.date} |`,
+    `| command | \`${command}\` |`,
+    `| rounds | ${rounds}, interleaved |`,
+    `| libraries | ${versions.join(', ')} |`,
+    `| server | ${machine.server} |`,
+    `| Node.js | ${machine.node} |`,
+    `| machine | ${machine.cores} cores (${machine.processor}), ${machine.memoryGb} GB, ${machine.platform}; load ${machine.load} at the start |`,
+  ];
+}
+
+/** The figures of a workload in the order in which they were measured. */
+function figureNames({ results }, wanted) {
+  const names = new Set(Object.values(results).flatMap(({ summary }) => Object.keys(summary ?? {})));
+  return [...names].filter(wanted);
+}
+
+function cell(result, name) {
+  if (!result) return MISSING;
+  if (result.error) return 'failed';
+  const summary = result.summary[name];
+  return summary ? `${figure(name).format(summary.median)} (${summary.spread.toFixed(2)})` : MISSING;
+}
+
+function rowTitle({ id, void: reason }, name) {
+  const title = workloadOf(id).title;
+  const full = name === 'rate' ? title : `${title}: ${figure(name).title}`;
+  return reason ? `${full} **void**` : full;
+}
+
+const medianOf = (workload, library, name) => workload.results[library]?.summary?.[name]?.median;
+
+function yokeTo(peer, workload, name) {
+  return ratio(medianOf(workload, 'yoke', name), medianOf(workload, peer, name), figure(name).better);
+}
+
+function table(head, rows) {
+  return [
+    `| ${head.join(' | ')} |`,
+    `|${head.map(() => '---').join('|')}|`,
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+  ];
+}
+
+/** The main table as rows of text, its head first; also what the terminal shows. */
+export function figureRows(run) {
+  const rows = run.workloads.flatMap((workload) =>
+    figureNames(workload, (name) => !isCost(name)).map((name) => [
+      rowTitle(workload, name),
+      ...QUEUES.map((library) => cell(workload.results[library], name)),
+      times(yokeTo('bullmq', workload, name)),
+    ]),
+  );
+  return [['', ...QUEUES.map(titleOf), 'Yoke / BullMQ'], ...rows];
+}
+
+function figuresTable(run) {
+  const [head, ...rows] = figureRows(run);
+  return table(head, rows);
+}
+
+export function notes(run) {
+  const lines = [];
+  for (const { id, results, void: reason, attempts } of run.workloads) {
+    if (reason)
+      lines.push(
+        `- ${workloadOf(id).title} is void: ${reason}, after ${attempts === 1 ? 'one run' : `${attempts} runs`}.`,
+      );
+    for (const [library, { error }] of Object.entries(results)) {
+      if (error) lines.push(`- ${titleOf(library)} failed in ${workloadOf(id).title}: ${error}`);
+    }
+  }
+  return lines.length > 0 ? ['', ...lines] : [];
+}
+
+/** Yoke next to what it can at best come close to. */
+export function yardstickRows(run) {
+  const rows = [];
+  for (const workload of run.workloads) {
+    for (const library of YARDSTICKS.filter((yardstick) => yardstick in workload.results)) {
+      const share = yokeTo(library, workload, 'rate');
+      rows.push([
+        rowTitle(workload, 'rate'),
+        titleOf(library),
+        cell(workload.results[library], 'rate'),
+        cell(workload.results.yoke, 'rate'),
+        share === undefined ? MISSING : `${Math.round(100 * share)} %`,
+      ]);
+    }
+  }
+  return [['', 'yardstick', 'rate', 'Yoke', 'share'], ...rows];
+}
+
+function yardstickSection(run) {
+  const [head, ...rows] = yardstickRows(run);
+  return rows.length > 0 ? ['## Next to the ceiling', '', ...table(head, rows), ''] : [];
+}
+
+function costTable(run) {
+  const rows = run.workloads.flatMap((workload) =>
+    figureNames(workload, isCost).map((name) => [
+      `${rowTitle(workload, 'rate')}: ${figure(name).title.split(' ')[0]}`,
+      ...QUEUES.map((library) => {
+        const median = medianOf(workload, library, name);
+        return median === undefined ? MISSING : figure(name).format(median);
+      }),
+      times(yokeTo('bullmq', workload, name)),
+    ]),
+  );
+  return rows.length > 0
+    ? table(['', ...QUEUES.map(titleOf), 'Yoke / BullMQ'], rows)
+    : ['Not measured in this run.'];
+}
+
+/** Every figure below 1 against any other queue, worst first. */
+export function findLosses(run) {
+  const found = [];
+  for (const workload of run.workloads) {
+    for (const peer of QUEUES.slice(1)) {
+      for (const name of figureNames(workload, () => true)) {
+        const measured = yokeTo(peer, workload, name);
+        if (measured !== undefined && measured < 1) found.push({ workload, peer, name, measured });
+      }
+    }
+  }
+  return found.sort((a, b) => a.measured - b.measured);
+}
+
+function losses(run) {
+  const found = findLosses(run);
+  if (found.length === 0) return ['None in this run.'];
+  return table(
+    ['', 'against', 'theirs', 'Yoke', 'ratio'],
+    found.map(({ workload, peer, name, measured }) => [
+      rowTitle(workload, name),
+      titleOf(peer),
+      figure(name).format(medianOf(workload, peer, name)),
+      figure(name).format(medianOf(workload, 'yoke', name)),
+      times(measured),
+    ]),
+  );
+}
+
+const peerTitle = (peer) => (peer === 'itself' ? 'itself at 1,000' : titleOf(peer));
+
+function verdict({ measured, isMet, isVoid }) {
+  if (measured === undefined) return 'not measured';
+  if (isVoid) return 'void';
+  return isMet ? 'yes' : '**no**';
+}
+
+export function acceptanceRows(run) {
+  return [
+    ['', 'against', 'required', 'measured', 'met'],
+    ...judge(run).map((row) => [
+      `${workloadOf(row.workload).title}${row.name === 'rate' ? '' : `: ${figure(row.name).title}`}`,
+      peerTitle(row.peer),
+      `${row.isAtMost ? '≤' : '≥'} ${row.required}`,
+      times(row.measured),
+      verdict(row),
+    ]),
+  ];
+}
+
+function acceptanceTable(run) {
+  const [head, ...rows] = acceptanceRows(run);
+  return table(head, rows);
+}

@@ -1,0 +1,57 @@
+// Working off a queue that was filled before: from the worker's start (or the moment all jobs come due) to the last
+// completed event.
+
+import { Completion } from './completion.mjs';
+import { fill } from './fill.mjs';
+import { meter } from './meter.mjs';
+import { sleep } from './probe.mjs';
+
+// Delayed jobs must all be there before the first comes due; the slowest library adds several times as fast.
+const SLOWEST_FILL_PER_MS = 5;
+const SPARE_MS = 500;
+
+const PRIORITIES = 10;
+
+export default async function processAll(library, { connection, probe, name, count, params }) {
+  const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted } = params;
+  const queue = library.createQueue(connection, name, { keepCompleted });
+  await queue.ready();
+  const timestamp = Date.now();
+  const delay = Math.ceil(count / SLOWEST_FILL_PER_MS) + SPARE_MS;
+  await fill(queue, count, (n) => {
+    if (hasDelays) return { timestamp, delay };
+    return hasPriorities ? { priority: 1 + ((n * 7) % PRIORITIES) } : undefined;
+  });
+
+  const completion = new Completion(count);
+  let handledCount = 0;
+  const worker = library.createWorker(connection, name, {
+    concurrency,
+    handler: handlerMs ? () => (handledCount++, sleep(handlerMs)) : async () => void handledCount++,
+    onCompleted: completion.onCompleted,
+    onError: completion.onError,
+    keepCompleted,
+    hasDelays,
+  });
+  await worker.ready();
+
+  const figures = hasDelays
+    ? await whenDue(timestamp + delay, probe, count, worker, completion)
+    : await meter(probe, count, () => {
+        worker.start();
+        return completion.done;
+      });
+  if (handledCount !== count) throw new Error(`${handledCount} jobs were handled instead of ${count}`);
+  await worker.close();
+  await queue.close();
+  return figures;
+}
+
+async function whenDue(dueAt, probe, count, worker, completion) {
+  worker.start();
+  const leftMs = dueAt - Date.now();
+  if (leftMs < SPARE_MS / 5) throw new Error('the jobs came due before they were all added');
+  await sleep(leftMs - 10);
+  if (completion.completedCount > 0) throw new Error('delayed jobs ran before they were due');
+  return meter(probe, count, () => completion.done, dueAt);
+}

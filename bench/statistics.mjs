@@ -1,0 +1,56 @@
+// The arithmetic of the benchmark: medians, spread, percentiles, and which workloads count.
+
+/** Rounds of Yoke or BullMQ that lie further apart than this say that the machine was disturbed. */
+export const MAX_SPREAD = 1.5;
+
+export function median(values) {
+  if (values.length === 0) return undefined;
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+export function spread(values) {
+  return Math.max(...values) / Math.min(...values);
+}
+
+/** By the nearest rank: a value that was measured, never one in between. */
+export function percentile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+}
+
+export function percentiles(latencies) {
+  return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
+}
+
+/** One summary per figure: `[{ rate: 1 }, { rate: 3 }]` becomes `{ rate: { median, spread, values } }`. */
+export function summarise(rounds) {
+  const summary = {};
+  for (const name of new Set(rounds.flatMap((figures) => Object.keys(figures)))) {
+    const values = rounds.map((figures) => figures[name]).filter((value) => typeof value === 'number');
+    summary[name] = { median: median(values), spread: spread(values), values };
+  }
+  return summary;
+}
+
+const JUDGED = ['yoke', 'bullmq'];
+
+/** Why the workload is void, or undefined. `steady` names the figures that have to hold still. */
+export function voidReason(results, steady) {
+  for (const library of JUDGED) {
+    for (const name of steady) {
+      const summary = results[library]?.summary?.[name];
+      if (summary && summary.spread > MAX_SPREAD) {
+        return `${library}: ${name} spread ${summary.spread.toFixed(2)}`;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** How many times as good `ours` is as `theirs`: above 1 is better, whichever way the figure counts. */
+export function ratio(ours, theirs, better) {
+  if (ours === undefined || theirs === undefined) return undefined;
+  return better === 'higher' ? ours / theirs : theirs / ours;
+}
