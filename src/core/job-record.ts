@@ -18,7 +18,11 @@ export function optsOf(record: JobRecord): JobsOptions {
   try {
     return decodeOptions(record.opts);
   } catch (cause) {
-    throw yokeError('POISONED_RECORD', { jobId: record.id, expected: 'JSON in opts', given: 'something else' }, { cause });
+    throw yokeError(
+      'POISONED_RECORD',
+      { jobId: record.id, expected: 'JSON in opts', given: 'something else' },
+      { cause },
+    );
   }
 }
 
@@ -39,7 +43,8 @@ export function takeOver(job: Job, record: JobRecord): void {
   if (record.processedOn !== undefined) job.processedOn = record.processedOn;
   if (record.processedBy !== undefined) job.processedBy = record.processedBy;
   if (record.parentKey !== undefined) job.parentKey = record.parentKey;
-  if (record.parent !== undefined) job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
+  if (record.parent !== undefined)
+    job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
   if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
   if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
 }
@@ -59,7 +64,8 @@ export function recordFromJson(json: Record<string, unknown>, jobId?: string): J
   const fields: Record<string, unknown> = { ...json };
   for (const [name, field] of Object.entries(jsonToField)) if (name in json) fields[field] = json[name];
   for (const name of ['opts', 'data', 'stacktrace', 'parent', 'progress']) {
-    if (typeof fields[name] === 'object' || typeof fields[name] === 'number') fields[name] = JSON.stringify(fields[name]);
+    if (typeof fields[name] === 'object' || typeof fields[name] === 'number')
+      fields[name] = JSON.stringify(fields[name]);
   }
   return decodeRawFields(id, fields);
 }

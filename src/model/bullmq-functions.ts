@@ -56,7 +56,9 @@ export function getParentKey(parent?: ParentOptions): string | undefined {
 /** All own properties of an error, as JSON can hold them; what was seen before becomes `[Circular]`. */
 export function errorToJSON(error: object): Record<string, unknown> {
   const seen = new WeakSet<object>([error]);
-  const own = Object.fromEntries(Object.getOwnPropertyNames(error).map((name) => [name, Reflect.get(error, name)]));
+  const own = Object.fromEntries(
+    Object.getOwnPropertyNames(error).map((name) => [name, Reflect.get(error, name)]),
+  );
   const text = JSON.stringify(own, (_key, value: unknown) => {
     if (typeof value !== 'object' || value === null) return value;
     if (seen.has(value)) return '[Circular]';

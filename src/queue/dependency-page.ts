@@ -38,12 +38,23 @@ export async function dependencyPage(
   return { items, jobs: records.filter((record) => record !== undefined), total };
 }
 
-async function scanned(session: Session, key: string, isHash: boolean, most: number): Promise<[string, string | undefined][]> {
+async function scanned(
+  session: Session,
+  key: string,
+  isHash: boolean,
+  most: number,
+): Promise<[string, string | undefined][]> {
   const rows = new Map<string, string | undefined>();
   let cursor = '0';
   while (rows.size < most) {
-    const [next, page] = (await session.command(isHash ? 'HSCAN' : 'SSCAN', [key, cursor, 'COUNT', STEP])) as [string, string[]];
-    for (let i = 0; i < page.length; i += isHash ? 2 : 1) rows.set(page[i]!, isHash ? page[i + 1] : undefined);
+    const [next, page] = (await session.command(isHash ? 'HSCAN' : 'SSCAN', [
+      key,
+      cursor,
+      'COUNT',
+      STEP,
+    ])) as [string, string[]];
+    for (let i = 0; i < page.length; i += isHash ? 2 : 1)
+      rows.set(page[i]!, isHash ? page[i + 1] : undefined);
     if (next === '0') break;
     cursor = next;
   }

@@ -25,10 +25,17 @@ export interface MetricsData {
   count: number;
 }
 
-const numericMeta: Record<string, string> = { concurrency: 'concurrency', max: 'max', duration: 'duration', 'opts.maxLenEvents': 'maxLenEvents' };
+const numericMeta: Record<string, string> = {
+  concurrency: 'concurrency',
+  max: 'max',
+  duration: 'duration',
+  'opts.maxLenEvents': 'maxLenEvents',
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> extends QueueBase<QueueListener<JobBase>> {
+export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> extends QueueBase<
+  QueueListener<JobBase>
+> {
   async getJob(jobId: string): Promise<JobBase | undefined> {
     return (await Job.fromId(this, jobId)) as JobBase | undefined;
   }
@@ -39,7 +46,11 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
 
   /** Ranges apply to each type on its own. A record that cannot be read is passed over. */
   async getJobs(types?: JobType | JobType[], start = 0, end = -1, asc = false): Promise<JobBase[]> {
-    const records = await this.inspect.list(normaliseTypes(types), { first: start, last: end, isAscending: asc });
+    const records = await this.inspect.list(normaliseTypes(types), {
+      first: start,
+      last: end,
+      isAscending: asc,
+    });
     const jobs: JobBase[] = [];
     for (const record of records) {
       try {
@@ -140,11 +151,21 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
   }
 
   /** A parent's children: those that have completed, with their results, or those it waits for. */
-  getDependencies(parentId: string, type: 'processed' | 'pending', start: number, end: number): Promise<DependencyPageResult> {
+  getDependencies(
+    parentId: string,
+    type: 'processed' | 'pending',
+    start: number,
+    end: number,
+  ): Promise<DependencyPageResult> {
     return dependencyPage(this.session, parentId, type, start, end);
   }
 
-  async getJobLogs(jobId: string, start = 0, end = -1, asc = true): Promise<{ logs: string[]; count: number }> {
+  async getJobLogs(
+    jobId: string,
+    start = 0,
+    end = -1,
+    asc = true,
+  ): Promise<{ logs: string[]; count: number }> {
     return this.inspect.logs(jobId, start, end, asc);
   }
 
@@ -219,11 +240,17 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
       Object.entries({ ...own, ...globalVariables })
         .map(([name, value]) => `${name}="${escape(String(value))}"`)
         .join(', ');
-    const [counts, completed, failed] = await Promise.all([this.getJobCounts(), this.getMetrics('completed', 0, 0), this.getMetrics('failed', 0, 0)]);
+    const [counts, completed, failed] = await Promise.all([
+      this.getJobCounts(),
+      this.getMetrics('completed', 0, 0),
+      this.getMetrics('failed', 0, 0),
+    ]);
     return [
       '# HELP bullmq_job_count Number of jobs in the queue by state',
       '# TYPE bullmq_job_count gauge',
-      ...Object.entries(counts).map(([state, count]) => `bullmq_job_count{${labels({ queue: this.name, state })}} ${count}`),
+      ...Object.entries(counts).map(
+        ([state, count]) => `bullmq_job_count{${labels({ queue: this.name, state })}} ${count}`,
+      ),
       '# HELP bullmq_job_completed_total Total number of completed jobs',
       '# TYPE bullmq_job_completed_total counter',
       `bullmq_job_completed_total{${labels({ queue: this.name })}} ${completed.meta.count}`,

@@ -10,7 +10,9 @@ function notYet(name: string): YokeError {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export abstract class QueueSchedulers<JobBase extends Job = Job<any, any, string>> extends QueueGetters<JobBase> {
+export abstract class QueueSchedulers<
+  JobBase extends Job = Job<any, any, string>,
+> extends QueueGetters<JobBase> {
   get jobScheduler(): never {
     throw notYet('jobScheduler');
   }

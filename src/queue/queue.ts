@@ -3,22 +3,34 @@
 
 import { randomUUID } from 'node:crypto';
 import { encodeAdd, Job } from '../core/job.ts';
+import type { FinishSettings } from '../core/job-host.ts';
+import { defaultFinishSettings } from '../core/job-host.ts';
 import { BulkAddError, type RefusedJob, yokeError } from '../model/errors.ts';
 import { assertJobName } from '../model/names.ts';
 import type { JobsOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
-import { type QueueOptions, type ResolvedQueueOptions, resolveQueueOptions } from '../model/options/queue-options.ts';
+import {
+  type QueueOptions,
+  type ResolvedQueueOptions,
+  resolveQueueOptions,
+} from '../model/options/queue-options.ts';
 import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
 import { validateWith } from '../model/schema.ts';
 import type { FinishedStatus } from '../model/states.ts';
-import type { FinishSettings } from '../core/job-host.ts';
-import { defaultFinishSettings } from '../core/job-host.ts';
+import { version } from '../model/version.ts';
 import type { AddArg } from '../store/job-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
-import { version } from '../model/version.ts';
 import { QueueSchedulers } from './queue-schedulers.ts';
 
-export type CleanType = 'completed' | 'wait' | 'waiting' | 'active' | 'paused' | 'prioritized' | 'delayed' | 'failed';
+export type CleanType =
+  | 'completed'
+  | 'wait'
+  | 'waiting'
+  | 'active'
+  | 'paused'
+  | 'prioritized'
+  | 'delayed'
+  | 'failed';
 
 export interface ObliterateOpts {
   /** Also with active jobs. Default false. */
@@ -81,7 +93,11 @@ export class Queue<
     };
   }
 
-  async add(name: NameType, data: DataType, opts?: JobsOptions): Promise<Job<DataType, ResultType, NameType>> {
+  async add(
+    name: NameType,
+    data: DataType,
+    opts?: JobsOptions,
+  ): Promise<Job<DataType, ResultType, NameType>> {
     this.#assertOpen();
     const job = this.#prepare(name, this.#options.schema ? await this.#checked(data) : data, opts);
     job.job.id = await this.jobs.add(job.arg);
@@ -91,11 +107,14 @@ export class Queue<
   }
 
   /** All or, where the server refused some, an error that names the ids of those that were added. */
-  async addBulk(jobs: { name: NameType; data: DataType; opts?: JobsOptions }[]): Promise<Job<DataType, ResultType, NameType>[]> {
+  async addBulk(
+    jobs: { name: NameType; data: DataType; opts?: JobsOptions }[],
+  ): Promise<Job<DataType, ResultType, NameType>[]> {
     this.#assertOpen();
     const prepared: Prepared<DataType, ResultType, NameType>[] = [];
     // All are checked before the first is sent: a mistake in one adds none.
-    for (const { name, data, opts } of jobs) prepared.push(this.#prepare(name, await this.#checked(data), opts));
+    for (const { name, data, opts } of jobs)
+      prepared.push(this.#prepare(name, await this.#checked(data), opts));
     const outcomes = await Promise.allSettled(prepared.map(({ arg }) => this.jobs.add(arg)));
     const refused: RefusedJob[] = [];
     const added: string[] = [];
@@ -110,7 +129,8 @@ export class Queue<
       added.push(outcome.value);
     });
     if (refused.length > 0) {
-      if (added.length === 0 && refused.every(({ error }) => error === refused[0]!.error)) throw refused[0]!.error;
+      if (added.length === 0 && refused.every(({ error }) => error === refused[0]!.error))
+        throw refused[0]!.error;
       throw new BulkAddError(added, refused);
     }
     return prepared.map(({ job }) => job);
@@ -154,7 +174,12 @@ export class Queue<
 
   /** No job starts for this many ms, on workers that have a limiter or where a global limit is set. */
   async rateLimit(expireTimeMs: number): Promise<void> {
-    await this.session.command('SET', [this.keys.limiter!, Number.MAX_SAFE_INTEGER, 'PX', Math.round(expireTimeMs)]);
+    await this.session.command('SET', [
+      this.keys.limiter!,
+      Number.MAX_SAFE_INTEGER,
+      'PX',
+      Math.round(expireTimeMs),
+    ]);
   }
 
   async removeRateLimitKey(): Promise<number> {
@@ -221,7 +246,15 @@ export class Queue<
   }
 
   /** Finished jobs run again. */
-  async retryJobs({ count = 1000, state = 'failed', timestamp }: { count?: number; state?: FinishedStatus; timestamp?: number } = {}): Promise<void> {
+  async retryJobs({
+    count = 1000,
+    state = 'failed',
+    timestamp,
+  }: {
+    count?: number;
+    state?: FinishedStatus;
+    timestamp?: number;
+  } = {}): Promise<void> {
     await this.jobs.reprocessMany(state, timestamp ?? Math.ceil(this.session.clock.now()), count);
   }
 
@@ -257,7 +290,8 @@ export class Queue<
   async waitForEmpty(timeoutMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = performance.now() + timeoutMs;
     for (;;) {
-      if ((await this.getJobCountByTypes('waiting', 'paused', 'active', 'delayed', 'prioritized')) === 0) return true;
+      if ((await this.getJobCountByTypes('waiting', 'paused', 'active', 'delayed', 'prioritized')) === 0)
+        return true;
       if (performance.now() >= end) return false;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -269,10 +303,16 @@ export class Queue<
 
   #checked(data: DataType): DataType | Promise<DataType> {
     const { schema } = this.#options;
-    return schema ? (validateWith(schema, data, `Queue "${this.name}"`) as DataType | Promise<DataType>) : data;
+    return schema
+      ? (validateWith(schema, data, `Queue "${this.name}"`) as DataType | Promise<DataType>)
+      : data;
   }
 
-  #prepare(name: NameType, data: DataType, opts: JobsOptions | undefined): Prepared<DataType, ResultType, NameType> {
+  #prepare(
+    name: NameType,
+    data: DataType,
+    opts: JobsOptions | undefined,
+  ): Prepared<DataType, ResultType, NameType> {
     assertJobName(name);
     const options = resolveJobOptions(opts, this.jobsOpts, this.#options);
     const arg = encodeAdd(name, data, options);
@@ -297,7 +337,11 @@ export class Queue<
   async #setMeta(fields: Record<string, number>): Promise<number> {
     for (const [name, value] of Object.entries(fields)) {
       if (!Number.isFinite(value) || value < 0) {
-        throw yokeError('INVALID_OPTION', { option: name, expected: 'a number of at least 0', given: String(value) });
+        throw yokeError('INVALID_OPTION', {
+          option: name,
+          expected: 'a number of at least 0',
+          given: String(value),
+        });
       }
     }
     return Number(await this.session.command('HSET', [this.keys.meta!, ...Object.entries(fields).flat()]));

@@ -8,7 +8,9 @@ import { isLower } from './server-check.ts';
 export function isRedisInstance(value: unknown): value is RedisClient {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
   const candidate = value as Partial<RedisClient>;
-  return [candidate.connect, candidate.disconnect, candidate.duplicate].every((method) => typeof method === 'function');
+  return [candidate.connect, candidate.disconnect, candidate.duplicate].every(
+    (method) => typeof method === 'function',
+  );
 }
 
 export function isRedisCluster(value: unknown): boolean {
@@ -30,12 +32,19 @@ export function isNotConnectionError(error: Error): boolean {
 }
 
 /** Deletes every key of a queue and quits the client; resolves to false, with nothing done, on a cluster. */
-export async function removeAllQueueData(client: RedisClient, queueName: string, prefix = 'bull'): Promise<undefined | false> {
+export async function removeAllQueueData(
+  client: RedisClient,
+  queueName: string,
+  prefix = 'bull',
+): Promise<undefined | false> {
   if (isCluster(client)) return false;
   const pattern = `${prefix}:${queueName}:`.replace(/[*?[\]\\]/g, '\\$&');
   let cursor = '0';
   do {
-    const [next, keys] = (await client.call('SCAN', [cursor, 'MATCH', `${pattern}*`, 'COUNT', 500])) as [string, string[]];
+    const [next, keys] = (await client.call('SCAN', [cursor, 'MATCH', `${pattern}*`, 'COUNT', 500])) as [
+      string,
+      string[],
+    ];
     cursor = next;
     if (keys.length > 0) await client.call('DEL', keys);
   } while (cursor !== '0');

@@ -12,9 +12,17 @@ export interface WorkerListener<
   ProgressType extends JobProgress = JobProgress,
 > {
   active: (job: Job<DataType, ResultType, NameType, ProgressType>, prev: string) => void;
-  completed: (job: Job<DataType, ResultType, NameType, ProgressType>, result: ResultType, prev: string) => void;
+  completed: (
+    job: Job<DataType, ResultType, NameType, ProgressType>,
+    result: ResultType,
+    prev: string,
+  ) => void;
   /** Every failing attempt, also one that will be retried. */
-  failed: (job: Job<DataType, ResultType, NameType, ProgressType> | undefined, error: Error, prev: string) => void;
+  failed: (
+    job: Job<DataType, ResultType, NameType, ProgressType> | undefined,
+    error: Error,
+    prev: string,
+  ) => void;
   progress: (job: Job<DataType, ResultType, NameType, ProgressType>, progress: ProgressType) => void;
   /** A job whose worker stopped renewing its lease was put back. */
   stalled: (jobId: string, prev: string) => void;
