@@ -7,7 +7,7 @@
 --- @arg    limit_ms        string
 --- @arg    max_bytes       int      the fetch ends after this much payload
 --- @items  complete | fail | retry | delay | give_back | await_children
---- @reply  finished, fetched, dropped ids, limited for ms, next due ms, is more ready
+--- @reply  finished, fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
 local delays = require("lib.delays")
 local events = require("lib.events")
 local items = require("lib.items")
@@ -120,9 +120,7 @@ local function is_empty(q)
   return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
 end
 
-local function run(q, arg, batch)
-  local outcome = { finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
-
+local function look_for_work(q, arg, outcome)
   local is_settled = false
   if arg.fetch_count > 0 then
     promote_first(q)
@@ -131,9 +129,6 @@ local function run(q, arg, batch)
     count, outcome.limited_ms = allowance(q, arg, limit_max)
     if count > 0 then
       fetch(q, arg, count, outcome, limit_max, limit_ms)
-    end
-    if #outcome.ids > 0 then
-      signals.work_always(q)
     end
     if #outcome.ids < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
@@ -145,7 +140,28 @@ local function run(q, arg, batch)
   if #outcome.ids == 0 and not is_settled and rawget(q, "has_finished") and is_empty(q) then
     events.append(q, "drained")
   end
+end
+
+-- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
+local function run(q, arg, batch)
+  local outcome = { finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
+  local is_done, err = pcall(look_for_work, q, arg, outcome)
+  if not is_done then
+    outcome.trouble = items.message(err)
+  end
+  if #outcome.ids > 0 then
+    signals.work_always(q)
+  end
   return outcome
+end
+
+-- The worker counts the start itself, from the record as it was before the claim.
+local function forget_start(flat)
+  for i = 1, #flat, 2 do
+    if flat[i] == jobs.field.attempts_started then
+      flat[i + 1] = tostring(math.max((tonumber(flat[i + 1]) or 0) - 1, 0))
+    end
+  end
 end
 
 -- Only ids are kept for a call that is sent again; jobs whose lease this worker still has are read anew.
@@ -154,6 +170,7 @@ local function read_again(q, ids, token)
   for _, id in ipairs(ids) do
     local flat = (token == "0" or call("GET", keys.lock(q, id)) == token) and jobs.read(q, id)
     if flat then
+      forget_start(flat)
       records[#records + 1], records[#records + 2] = id, flat
     end
   end
@@ -164,7 +181,7 @@ local function render(q, outcome, arg)
   local fetched = outcome.records or read_again(q, outcome.ids, arg.token)
   return {
     outcome.finished, fetched, outcome.ghosts, string.format("%.0f", outcome.limited_ms),
-    string.format("%.0f", math.floor(outcome.due)), outcome.is_more and "1" or "",
+    string.format("%.0f", math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble or "",
   }
 end
 

@@ -2,7 +2,7 @@
 
 local items = {}
 
-local function message(err)
+function items.message(err)
   return type(err) == "table" and (err.err or "unknown error") or tostring(err)
 end
 
@@ -17,7 +17,7 @@ function items.run(q, batch, transitions)
     local arg, following = readers[verb](argv, at)
     local is_done, word, value = pcall(transitions[verb], q, arg)
     if not is_done then
-      word, value = "error", message(word)
+      word, value = "error", items.message(word)
     end
     outcome[count + 1] = word
     outcome[count + 2] = value and tostring(value) or ""

@@ -13,6 +13,33 @@ local replay = {}
 
 -- Clients send a call again for two minutes at most; the rest is room for clocks and slow networks.
 local KEPT_MS = "300000"
+-- More than a client has on its way (src/store/session.ts). What does not fit is forgotten as answered: sent
+-- again, it is refused rather than done twice.
+local MOST_KEPT = 256
+
+-- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first.
+local function remember(key, past, floor, sequence, outcome)
+  floor = past and math.max(floor, past[1]) or floor
+  local memory = { floor }
+  for i = 2, past and #past or 0, 2 do
+    if past[i] > floor then
+      memory[#memory + 1], memory[#memory + 2] = past[i], past[i + 1]
+    end
+  end
+  if #memory > 2 * MOST_KEPT then
+    memory[1] = math.max(floor, table.remove(memory, 2))
+    table.remove(memory, 2)
+  end
+  memory[#memory + 1], memory[#memory + 2] = sequence, cmsgpack.pack(outcome)
+  call("SET", key, cmsgpack.pack(memory), "PX", KEPT_MS)
+end
+
+-- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
+-- is worth more than an error.
+local function settle(q)
+  pcall(retention.apply, q)
+  pcall(signals.flush, q)
+end
 
 -- `handler.run` does the work and returns the outcome: ids and words. Its
 -- `records`, the payloads read on the way, serve this reply and are not kept. `handler.render` makes the
@@ -22,22 +49,17 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local q = queue.open(root, clock.now(now))
   sequence, floor = tonumber(sequence), tonumber(floor)
 
-  local kept = {}
   local stored = call("GET", key)
-  if stored then
-    local past = cmsgpack.unpack(stored)
+  local past = stored and cmsgpack.unpack(stored)
+  if past then
     for i = 2, #past, 2 do
       if past[i] == sequence then
         return { "ok", q.now_text, handler.render(q, cmsgpack.unpack(past[i + 1]), arg) }
-      end
-      if past[i] > floor then
-        kept[#kept + 1], kept[#kept + 2] = past[i], past[i + 1]
       end
     end
     if sequence <= past[1] then
       return { "stale", q.now_text }
     end
-    floor = math.max(floor, past[1])
   end
 
   local layout = queue.settings(q).layout
@@ -45,12 +67,14 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
     return { "layout_unknown", q.now_text, layout }
   end
 
-  local outcome = handler.run(q, arg, batch)
-  retention.apply(q)
-  signals.flush(q)
+  local is_done, outcome = pcall(handler.run, q, arg, batch)
+  settle(q)
+  if not is_done then
+    error(outcome, 0)
+  end
   local payloads = outcome.records
   outcome.records = nil
-  call("SET", key, cmsgpack.pack({ floor, sequence, cmsgpack.pack(outcome), unpack(kept) }), "PX", KEPT_MS)
+  remember(key, past, floor, sequence, outcome)
   outcome.records = payloads
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end

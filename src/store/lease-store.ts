@@ -11,6 +11,7 @@ import {
   scheduleNextCall,
   signalCall,
 } from './generated/engine.ts';
+import { yokeError } from '../model/errors.ts';
 import type { Session } from './session.ts';
 
 export interface Exchange {
@@ -25,7 +26,11 @@ export interface Exchange {
   readonly dueAt: number;
   /** There is more than this fetch was given. */
   readonly isMore: boolean;
+  /** Why the fetch ended early; the finishes and the jobs beside it stand. */
+  readonly trouble: Error | undefined;
 }
+
+type ExchangeReply = [string[], unknown[], string[], string, string, string, string];
 
 export interface Lease {
   readonly jobId: string;
@@ -42,7 +47,7 @@ export class LeaseStore {
   /** Hands in finishes (encoded by the `push…` functions of the engine) and fetches. */
   async exchange(finishes: string[], arg: ExchangeCallArg): Promise<Exchange> {
     const reply = await this.session.run(exchangeCall, exchangeCall.encode(arg, finishes));
-    const [finished, fetched, ghosts, limitedMs, dueAt, isMore] = reply as [string[], unknown[], string[], string, string, string];
+    const [finished, fetched, ghosts, limitedMs, dueAt, isMore, reason] = reply as ExchangeReply;
     const now = Math.floor(this.session.clock.now());
     const jobs: JobRecord[] = [];
     for (let i = 0; i < fetched.length; i += 2) {
@@ -50,7 +55,15 @@ export class LeaseStore {
       markStarted(record, now, arg.worker);
       jobs.push(record);
     }
-    return { finished, jobs, ghosts, limitedMs: Number(limitedMs), dueAt: Number(dueAt), isMore: isMore === '1' };
+    return {
+      finished,
+      jobs,
+      ghosts,
+      limitedMs: Number(limitedMs),
+      dueAt: Number(dueAt),
+      isMore: isMore === '1',
+      trouble: reason ? yokeError('CALL_REFUSED', { call: exchangeCall.name, reason }) : undefined,
+    };
   }
 
   /** The leases that are lost. */

@@ -26,7 +26,11 @@ export interface SessionSettings {
 // Shorter than the five minutes for which the server remembers outcomes.
 const GIVE_UP_AFTER_MS = 120_000;
 const PAUSE_BETWEEN_TRIES_MS = 100;
+// The server keeps the outcomes of 256 calls of one client (lua/lib/replay.lua); more must not be on their way.
+const MOST_IN_FLIGHT = 128;
 const LAYOUT = '1';
+
+type Send = (engine: Engine, client: RedisClient) => Promise<unknown>;
 
 interface Flight {
   readonly sequence: number;
@@ -40,6 +44,7 @@ export class Session {
   readonly #settings: SessionSettings;
   readonly #clientId = randomUUID();
   readonly #flights = new Set<Flight>();
+  #waiting: (() => void)[] = [];
   #sequence = 0;
   #engine: Engine | undefined;
   #starting: Promise<Engine> | undefined;
@@ -68,18 +73,22 @@ export class Session {
 
   /** Runs a call that changes something, exactly once, and returns its reply. */
   async run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
-    const sequence = ++this.#sequence;
-    const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
-    return this.#read(call, await this.#fly(call.name, sequence, (engine) => engine.run(call, this.root, [...head, ...args])));
+    const reply = await this.#fly(call.name, () => {
+      const sequence = ++this.#sequence;
+      const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
+      return { sequence, send: (engine) => engine.run(call, this.root, [...head, ...args]) };
+    });
+    return this.#read(call, reply);
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
-    return this.#read(call, await this.#fly(call.name, 0, (engine) => engine.run(call, this.root, [this.#toldTime(), ...args])));
+    const send: Send = (engine) => engine.run(call, this.root, [this.#toldTime(), ...args]);
+    return this.#read(call, await this.#fly(call.name, () => ({ sequence: 0, send })));
   }
 
   /** A single command of the server, one that may run twice without harm. */
   async command(name: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#fly(name, 0, (_engine, client) => client.call(name, args));
+    return this.#fly(name, () => ({ sequence: 0, send: (_engine, client) => client.call(name, args) }));
   }
 
   /** The client and the engine, once both are ready. */
@@ -92,6 +101,7 @@ export class Session {
     clearTimeout(this.#watchdog);
     this.#watchdog = undefined;
     for (const flight of this.#flights) flight.giveUp(new ConnectionClosedError());
+    for (const begin of this.#waiting.splice(0)) begin();
   }
 
   // Every reply opens with a word and the server's time.
@@ -128,31 +138,31 @@ export class Session {
     return this.#starting;
   }
 
-  #fly(
-    name: string,
-    sequence: number,
-    send: (engine: Engine, client: RedisClient) => Promise<unknown>,
-  ): Promise<unknown> {
+  // In the order in which they were asked for; numbers are given when a call is sent.
+  #fly(name: string, prepare: () => { sequence: number; send: Send }): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const flight: Flight = { sequence, name, startedAt: performance.now(), giveUp: reject };
-      this.#flights.add(flight);
-      this.#watch();
-      this.#tryUntilAnswered(flight, send).then(
-        (reply) => {
-          this.#flights.delete(flight);
-          resolve(reply);
-        },
-        (error) => {
-          this.#flights.delete(flight);
-          reject(error);
-        },
-      );
+      const begin = () => {
+        const { sequence, send } = prepare();
+        const flight: Flight = { sequence, name, startedAt: performance.now(), giveUp: reject };
+        this.#flights.add(flight);
+        this.#watch();
+        this.#tryUntilAnswered(flight, send)
+          .then(resolve, reject)
+          .finally(() => this.#land(flight));
+      };
+      if (this.#flights.size < MOST_IN_FLIGHT && this.#waiting.length === 0) begin();
+      else this.#waiting.push(begin);
     });
+  }
+
+  #land(flight: Flight): void {
+    this.#flights.delete(flight);
+    if (this.#flights.size < MOST_IN_FLIGHT) this.#waiting.shift()?.();
   }
 
   async #tryUntilAnswered(
     flight: Flight,
-    send: (engine: Engine, client: RedisClient) => Promise<unknown>,
+    send: Send,
   ): Promise<unknown> {
     for (;;) {
       try {
@@ -196,7 +206,7 @@ export class Session {
       for (const flight of this.#flights) {
         const waitedMs = now - flight.startedAt;
         if (waitedMs > GIVE_UP_AFTER_MS) {
-          this.#flights.delete(flight);
+          this.#land(flight);
           flight.giveUp(outcomeUnknown(flight, waitedMs));
         } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
           isSilent = true;

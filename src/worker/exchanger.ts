@@ -143,7 +143,8 @@ export class Exchanger {
       this.#requested -= fetchCount;
       if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token, sentAt);
     }
-    if (fetchCount > 0) {
+    if (exchange.trouble) this.#settings.onError(exchange.trouble);
+    else if (fetchCount > 0) {
       // A full answer, or one cut short on purpose, means that there may be more.
       if (exchange.isMore || exchange.jobs.length === fetchCount) this.#wantsWork = true;
       this.#settings.onFetched(exchange);

@@ -460,6 +460,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     });
     const [record] = exchange.jobs;
     if (!record) {
+      if (exchange.trouble) throw exchange.trouble;
       if (!this.#isDrained) this.emit('drained');
       this.#isDrained = true;
       return undefined;
