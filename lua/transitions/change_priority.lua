@@ -1,5 +1,6 @@
 --- change_priority: waiting | prioritized -> waiting | prioritized
---- In any other state only the stored priority changes, for the next time the job becomes ready.
+--- Also from the list in which older clients park the jobs of a paused queue. In any other state only the
+--- stored priority changes, for the next time the job becomes ready.
 --- @call
 --- @arg   job_id     string
 --- @arg   priority   int
@@ -14,11 +15,12 @@ return function(q, arg)
   if not jobs.exists(q, arg.job_id) then
     return "not_found"
   end
-  shapes.check(q, "wait", "prioritized")
+  shapes.check(q, "wait", "paused", "prioritized")
   ready.check(q, arg.priority)
 
   -- write
-  if call("ZREM", q.prioritized, arg.job_id) == 1 or call("LREM", q.wait, -1, arg.job_id) > 0 then
+  if call("ZREM", q.prioritized, arg.job_id) == 1 or call("LREM", q.wait, -1, arg.job_id) > 0
+    or call("LREM", q.paused, -1, arg.job_id) > 0 then
     if arg.priority > 0 and arg.is_next then
       ready.push_prioritized_front(q, arg.job_id, arg.priority)
     else
