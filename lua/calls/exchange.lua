@@ -6,6 +6,7 @@
 --- @arg    limit_max       string   the worker's own rate limit; empty for none
 --- @arg    limit_ms        string
 --- @arg    max_bytes       int      the fetch ends after this much payload
+--- @arg    after_finish    flag     fetch only if all that was handed in was accepted
 --- @items  complete | fail | retry | delay | give_back | await_children
 --- @reply  finished, fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
 local delays = require("lib.delays")
@@ -120,7 +121,20 @@ local function is_empty(q)
   return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
 end
 
+-- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
+local function has_refused(outcome)
+  for i = 1, #outcome.finished, 2 do
+    if outcome.finished[i] ~= "ok" then
+      return true
+    end
+  end
+  return false
+end
+
 local function look_for_work(q, arg, outcome)
+  if arg.after_finish and has_refused(outcome) then
+    return
+  end
   local is_settled = false
   if arg.fetch_count > 0 then
     promote_first(q)

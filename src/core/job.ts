@@ -407,7 +407,7 @@ export function encodeAdd(name: string, data: unknown, options: ReturnType<typeo
   };
 }
 
-const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000 };
+const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000, afterFinish: true };
 
 function settingsOf(queue: JobHost): FinishSettings {
   return queue.finishSettings ?? defaultFinishSettings;

@@ -235,10 +235,11 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
 
   /** Counts per state and finished totals in Prometheus' text format. */
   async exportPrometheusMetrics(globalVariables: Record<string, string> = {}): Promise<string> {
-    const escape = (value: string) => value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n');
+    const escaped = (value: string) =>
+      value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n');
     const labels = (own: Record<string, string>) =>
       Object.entries({ ...own, ...globalVariables })
-        .map(([name, value]) => `${name}="${escape(String(value))}"`)
+        .map(([name, value]) => `${name}="${escaped(String(value))}"`)
         .join(', ');
     const [counts, completed, failed] = await Promise.all([
       this.getJobCounts(),

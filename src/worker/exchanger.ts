@@ -124,6 +124,7 @@ export class Exchanger {
         limitMax: limiter ? String(limiter.max) : '',
         limitMs: limiter ? String(limiter.duration) : '',
         maxBytes: MOST_REPLY_BYTES,
+        afterFinish: false,
       });
     } catch (error) {
       this.#requested -= fetchCount;

@@ -457,6 +457,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       limitMax: limiter ? String(limiter.max) : '',
       limitMs: limiter ? String(limiter.duration) : '',
       maxBytes: 1,
+      afterFinish: false,
     });
     const [record] = exchange.jobs;
     if (!record) {
