@@ -137,11 +137,12 @@ describe('global concurrency', () => {
     await peer.setGlobalConcurrency(1);
     const held = gate();
     const worker = yoke.worker(name, () => held.opened, { concurrency: 2 });
+    const isActive = nextEvent(worker, 'active');
     await queue.addBulk([
       { name: 'a', data: {} },
       { name: 'b', data: {} },
     ]);
-    await nextEvent(worker, 'active');
+    await isActive;
 
     expect([await queue.isMaxed(), await peer.isMaxed()]).toEqual([true, true]);
     held.open();
