@@ -21,9 +21,9 @@ export interface ConnectionSettings {
   readonly isStrict: boolean;
   readonly clientName?: string;
   /** Waits for a lost server whatever the user's options say: a worker's jobs cannot be told to come back later. */
-  readonly isPatient: boolean;
-  /** Milliseconds a connection may take from its first packet to ready. */
-  readonly greetingTimeoutMs: number;
+  readonly isPatient?: boolean;
+  /** Milliseconds a connection may take from its first packet to ready. Default: no limit. */
+  readonly greetingTimeoutMs?: number;
   /** Told of what is wrong with the server but not fatal. */
   readonly warn: (message: string) => void;
 }
@@ -275,7 +275,7 @@ export class Connection extends EventEmitter {
   // The client library has a deadline for the connection, but none for the server's first words: behind a link that
   // swallows everything it would wait for ever.
   #expectGreeting(): void {
-    if (!this.isOwned) return;
+    if (!this.isOwned || this.#settings.greetingTimeoutMs === undefined) return;
     clearTimeout(this.#greeting);
     this.#greeting = setTimeout(() => this.drop(), this.#settings.greetingTimeoutMs);
     this.#greeting.unref();

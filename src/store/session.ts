@@ -20,7 +20,7 @@ export interface SessionSettings {
   readonly tellsTime: boolean;
   readonly mode: EngineMode;
   /** Waits for a server that takes no writes as long as for one that is gone, because its caller cannot do better. */
-  readonly isPatient: boolean;
+  readonly isPatient?: boolean;
 }
 
 // Shorter than the five minutes for which the server remembers outcomes.
