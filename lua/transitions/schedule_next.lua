@@ -53,8 +53,13 @@ return function(q, arg)
   call("HINCRBY", definition, "ic", 1)
   call("ZADD", q.schedules, clock.text(next_at), arg.schedule_id)
   local name = row[1] or arg.schedule_id
-  -- Definitions of repeatable jobs from before schedulers hold no data; theirs travels from job to job.
-  local data = row[2] or (row[5] and "{}" or arg.data)
+  local data = row[2] or "{}"
+  -- Repeatable jobs from before schedulers (they had no count) carry their data from job to job; from here on
+  -- the definition keeps it, because this count makes it a scheduler's.
+  if not row[2] and not row[5] and arg.data ~= "{}" then
+    data = arg.data
+    call("HSET", definition, "data", data)
+  end
   jobs.store(q, id, {
     name = name, data = data, timestamp = q.now_text, delay = delay, priority = arg.priority,
     opts = arg.opts .. ',"jobId":' .. arg.id_text .. clock.text(next_at) .. '","delay":' .. clock.text(delay) .. "}",
