@@ -150,18 +150,22 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
   }
 
   close(): Promise<void> {
-    this.closing ??= this.shutDown(false);
+    this.closing ??= this.#beginClosing(false);
     return this.closing;
   }
 
   /** Cuts the connection without waiting for anything. */
   async disconnect(): Promise<void> {
-    this.closing ??= this.shutDown(true);
+    this.closing ??= this.#beginClosing(true);
     return this.closing;
   }
 
-  protected async shutDown(isForced: boolean): Promise<void> {
+  #beginClosing(isForced: boolean): Promise<void> {
     this.tell('closing');
+    return this.shutDown(isForced);
+  }
+
+  protected async shutDown(isForced: boolean): Promise<void> {
     if (!isForced) await this.unlessOutage(this.jobs.settle());
     this.session.stop();
     await this.connection.close(isForced);

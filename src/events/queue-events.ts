@@ -83,7 +83,6 @@ export class QueueEvents<ReturnType = any> extends QueueBase {
   }
 
   protected override async shutDown(_isForced: boolean): Promise<void> {
-    this.emit('closing');
     this.session.stop();
     await this.#blocking.close(true);
     await this.connection.close(true);

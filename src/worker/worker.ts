@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Finish, givingBack } from '../core/finishing.ts';
-import { Job } from '../core/job.ts';
+import type { Job } from '../core/job.ts';
 import type { FinishSettings } from '../core/job-host.ts';
-import { QueueBase } from '../core/queue-base.ts';
+import { type BackendView, QueueBase } from '../core/queue-base.ts';
 import { Upkeep } from '../maintenance/upkeep.ts';
 import { RateLimitError, YokeError, yokeError } from '../model/errors.ts';
 import { LogEvent } from '../model/logger.ts';
@@ -24,8 +24,11 @@ import { MarkerStore } from '../store/marker-store.ts';
 import { Exchanger } from './exchanger.ts';
 import { type AnyProcessor, Executor, type Processor, type Running } from './executor.ts';
 import { Fetcher } from './fetcher.ts';
+import { HandFetcher } from './hand-fetcher.ts';
+import { HoldOff } from './hold-off.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { scheduleNextIteration } from './next-iteration.ts';
+import { Slots } from './slots.ts';
 import type { WorkerListener } from './worker-listener.ts';
 
 export interface WorkerHealth {
@@ -51,20 +54,16 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   /** @internal */ readonly finishSettings: FinishSettings;
   readonly #options: ResolvedWorkerOptions;
   readonly #blocking: Connection;
-  readonly #running = new Map<string, Running>();
+  readonly #slots = new Slots();
+  readonly #holdOff = new HoldOff(() => this.#wake());
+  readonly #byHand: HandFetcher;
   readonly #exchanger: Exchanger;
   readonly #fetcher: Fetcher;
   readonly #keeper: LeaseKeeper;
   readonly #upkeep: Upkeep;
   readonly #executor: Executor | undefined;
-  readonly #markers: MarkerStore;
   #concurrency: number;
-  /** Handlers running; a job whose outcome is on its way is not one. */
-  #busy = 0;
-  #onIdle: (() => void) | undefined;
   #tokens = 0;
-  #limitedUntil = 0;
-  #limitTimer: NodeJS.Timeout | undefined;
   #isDrained = false;
   #isPaused = false;
   #isStarted = false;
@@ -88,7 +87,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     };
     const clientName = clientNameOf(options.prefix, name, options.name ? `:w:${options.name}` : '');
     this.#blocking = this.openConnection((options.connection ?? undefined) as ConnectionInput, options, true, clientName);
-    this.#markers = new MarkerStore(this.#blocking, this.qualifiedName);
+    const markers = new MarkerStore(this.#blocking, this.qualifiedName);
     const onError = (error: Error) => this.emitError(error);
     this.#exchanger = new Exchanger(this.leases, {
       leaseMs: options.lockDuration,
@@ -102,7 +101,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       onFetched: (exchange) => this.#noteFetch(exchange),
       onError: (error) => this.#noteTrouble(error),
     });
-    this.#fetcher = new Fetcher(this.#markers, {
+    this.#fetcher = new Fetcher(markers, {
       idleMs: options.drainDelay * 1000,
       clock: this.session.clock,
       onWake: () => this.#wake(),
@@ -111,7 +110,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     this.#keeper = new LeaseKeeper(this.leases, {
       leaseMs: options.lockDuration,
       renewMs: options.lockRenewTime,
-      running: this.#running,
+      running: this.#slots.inHand,
       onLost: (running) => this.#loseLease(running),
       onRound: (kept, lost) => this.#noteRenewals(kept, lost),
       onError,
@@ -123,6 +122,13 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
         this.log.warn(LogEvent.jobStalled, { jobId });
         this.emit('stalled', jobId, 'active');
       },
+      onError,
+    });
+    this.#byHand = new HandFetcher(this, markers, {
+      finish: this.finishSettings,
+      repeatStrategy: options.settings.repeatStrategy,
+      blockMs: options.drainDelay * 1000,
+      onFetched: (exchange) => this.#noteEmptiness(exchange),
       onError,
     });
     if (processor) this.#executor = this.#makeExecutor(processor as AnyProcessor);
@@ -185,11 +191,11 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   /** A handler of this worker is running. */
   isProcessing(): boolean {
-    return this.#running.size > 0;
+    return this.#slots.inHand.size > 0;
   }
 
   getCurrentJobs(): Job<DataType, ResultType, NameType>[] {
-    return [...this.#running.values()].map(({ job }) => job as Job<DataType, ResultType, NameType>);
+    return [...this.#slots.inHand.values()].map(({ job }) => job as Job<DataType, ResultType, NameType>);
   }
 
   getCurrentJob(): Job<DataType, ResultType, NameType> | undefined {
@@ -200,7 +206,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const lastPollAt = this.#fetcher.lastPollAt;
     const sinceLastPollMs = lastPollAt === 0 ? undefined : Math.round(performance.now() - lastPollAt);
     // While all slots are busy there is nothing to poll for; an idle worker hears from its server every sleep.
-    const isBusy = this.#busy >= this.#concurrency;
+    const isBusy = this.#slots.busy >= this.#concurrency;
     const limitMs = Math.max(this.#options.drainDelay * 1000, 10_000) + this.#options.callTimeout;
     const hears = isBusy || this.#isPaused || (sinceLastPollMs !== undefined && sinceLastPollMs < limitMs);
     return {
@@ -208,7 +214,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       isRunning: this.isRunning(),
       isPaused: this.#isPaused,
       sinceLastPollMs,
-      runningCount: this.#running.size,
+      runningCount: this.#slots.inHand.size,
     };
   }
 
@@ -219,7 +225,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     if (!doNotWaitActive) {
       // A fetch on its way may still bring jobs.
       await this.#exchanger.settle();
-      await this.#untilIdle(Number.POSITIVE_INFINITY);
+      await this.#slots.untilIdle(Number.POSITIVE_INFINITY);
       await this.#exchanger.settle();
     }
     this.emit('paused');
@@ -237,17 +243,26 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     return this.closing;
   }
 
+  override disconnect(): Promise<void> {
+    return this.close(true);
+  }
+
+  override getBackend(): BackendView {
+    return { ...super.getBackend(), blockingClient: this.#blocking.ready() };
+  }
+
+  get jobScheduler(): never {
+    throw yokeError('NOT_SUPPORTED_YET', { feature: 'worker.jobScheduler' });
+  }
+
+  get repeat(): never {
+    throw yokeError('NOT_SUPPORTED_YET', { feature: 'worker.repeat' });
+  }
+
   /** Fetches one job for people who process by hand; `block` waits for one for a while. */
   async getNextJob(token: string, { block = true }: GetNextJobOptions = {}): Promise<Job<DataType, ResultType, NameType> | undefined> {
     if (this.closing || this.#isPaused) return undefined;
-    const first = await this.#fetchOne(token);
-    if (first || !block) return first;
-    const wake = await this.#markers.wait(this.#options.drainDelay * 1000);
-    if (wake.kind === 'due') {
-      const ms = Math.min(this.session.clock.untilMs(wake.dueAt), this.#options.drainDelay * 1000);
-      await new Promise((resolve) => setTimeout(resolve, ms));
-    }
-    return this.closing ? undefined : this.#fetchOne(token);
+    return this.#byHand.next(token, block) as Promise<Job<DataType, ResultType, NameType> | undefined>;
   }
 
   /** Runs one job, fetched by hand, through the processor. */
@@ -277,13 +292,11 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   /** Aborts the signal of a job running here; the handler must react. False if there is none. */
   cancelJob(jobId: string, reason?: string): boolean {
-    const controller = this.#running.get(jobId)?.controller;
-    controller?.abort(reason);
-    return controller !== undefined;
+    return this.#slots.cancel(jobId, reason);
   }
 
   cancelAllJobs(reason?: string): void {
-    for (const { controller } of this.#running.values()) controller?.abort(reason);
+    this.#slots.cancelAll(reason);
   }
 
   /** Deprecated: the same as queue.rateLimit. */
@@ -328,11 +341,11 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   get #mayFetch(): boolean {
-    return this.#isStarted && !this.closing && !this.#isPaused && performance.now() >= this.#limitedUntil;
+    return this.#isStarted && !this.closing && !this.#isPaused && !this.#holdOff.isOn;
   }
 
   #freeSlots(): number {
-    return this.#mayFetch ? this.#concurrency - this.#busy - this.#exchanger.requested : 0;
+    return this.#mayFetch ? this.#concurrency - this.#slots.busy - this.#exchanger.requested : 0;
   }
 
   #wake(): void {
@@ -342,7 +355,6 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
-    this.#isDrained = false;
     for (const record of records) {
       if (this.closing) {
         this.#exchanger.finish(givingBack(record.id, token)).catch((error) => this.tell('error', error));
@@ -369,38 +381,31 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   // The slot is free as soon as the outcome is known: its finish and the fetch of a successor go in one call.
   #handIn(running: Running, finish: Finish): Promise<void> {
-    this.#freeSlotOf(running);
+    this.#slots.free(running);
     return this.#exchanger.finish(finish);
   }
 
-  #freeSlotOf(running: Running): void {
-    if (running.isDone) return;
-    running.isDone = true;
-    this.#busy--;
-  }
-
   async #track(running: Running, work: () => Promise<void>): Promise<void> {
-    const id = running.job.id as string;
-    this.#running.set(id, running);
-    this.#busy++;
-    await work();
-    this.#freeSlotOf(running);
-    if (this.#running.get(id) === running) this.#running.delete(id);
-    if (this.#running.size === 0) this.#onIdle?.();
+    await this.#slots.hold(running, work);
     this.#restIfIdle();
   }
 
   #noteFetch(exchange: Exchange): void {
     this.#fetcher.noteFetch(exchange.dueAt);
-    for (const jobId of exchange.ghosts) {
+    this.#noteEmptiness(exchange);
+    if (exchange.limitedMs > 0) this.#holdOff.start(Math.min(exchange.limitedMs, this.#options.maximumRateLimitDelay));
+    this.#restIfIdle();
+  }
+
+  #noteEmptiness({ ghosts, jobs, limitedMs }: Exchange): void {
+    for (const jobId of ghosts) {
       this.emitError(yokeError('POISONED_RECORD', { jobId, expected: 'a job', given: 'nothing that can be read' }));
     }
-    if (exchange.limitedMs > 0) this.#holdOff(Math.min(exchange.limitedMs, this.#options.maximumRateLimitDelay));
-    else if (exchange.jobs.length === 0 && !this.#isDrained) {
+    if (jobs.length > 0) this.#isDrained = false;
+    else if (limitedMs <= 0 && !this.#isDrained) {
       this.#isDrained = true;
       this.emit('drained');
     }
-    this.#restIfIdle();
   }
 
   // Free slots and nothing asked for: sleep until there is work. A job that ended without a finish of its own (the
@@ -411,25 +416,15 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     else this.#exchanger.schedule();
   }
 
-  /** Fetches nothing for a while. */
-  #holdOff(ms: number): void {
-    this.#limitedUntil = performance.now() + ms;
-    clearTimeout(this.#limitTimer);
-    this.#limitTimer = setTimeout(() => {
-      this.#limitedUntil = 0;
-      this.#wake();
-    }, ms);
-  }
-
   #noteTrouble(error: Error): void {
     this.emitError(error);
-    if (!this.closing) this.#holdOff(Math.min(this.#options.runRetryDelay, PAUSE_AFTER_TROUBLE_MS));
+    if (!this.closing) this.#holdOff.start(Math.min(this.#options.runRetryDelay, PAUSE_AFTER_TROUBLE_MS));
   }
 
   async #readLimit(): Promise<void> {
     try {
       const ms = await this.inspect.limitMs(this.#options.limiter?.max);
-      if (ms > 0) this.#holdOff(Math.min(ms, this.#options.maximumRateLimitDelay));
+      if (ms > 0) this.#holdOff.start(Math.min(ms, this.#options.maximumRateLimitDelay));
     } catch (error) {
       this.emitError(error as Error);
     }
@@ -447,44 +442,16 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     if (kept.length > 0) this.emit('locksRenewed', { count: kept.length, jobIds: [...kept] });
   }
 
-  async #fetchOne(token: string): Promise<Job<DataType, ResultType, NameType> | undefined> {
-    const { leaseMs, workerName, limiter } = this.finishSettings;
-    const exchange = await this.leases.exchange([], {
-      fetchCount: 1,
-      token,
-      leaseMs: String(leaseMs),
-      worker: workerName,
-      limitMax: limiter ? String(limiter.max) : '',
-      limitMs: limiter ? String(limiter.duration) : '',
-      maxBytes: 1,
-      afterFinish: false,
-    });
-    const [record] = exchange.jobs;
-    if (!record) {
-      if (exchange.trouble) throw exchange.trouble;
-      if (!this.#isDrained) this.emit('drained');
-      this.#isDrained = true;
-      return undefined;
-    }
-    this.#isDrained = false;
-    const job = Job.fromRecord<DataType, ResultType, NameType>(this, record);
-    job.token = token;
-    if (job.repeatJobKey) {
-      await scheduleNextIteration(this.leases, job as Job, this.#options.settings.repeatStrategy, this.session.clock.now());
-    }
-    return job;
-  }
-
   // Bounded: what does not end in time is aborted and handed back, so that it runs elsewhere at once.
   async #closeInOrder(isForced: boolean): Promise<void> {
     this.emit('closing', 'closing queue');
-    clearTimeout(this.#limitTimer);
+    this.#holdOff.stop();
     this.#fetcher.stop();
     this.#upkeep.stop();
     const wasAsleep = this.#fetcher.isSleeping;
     await this.#blocking.close(true);
     try {
-      const isIdle = await this.#untilIdle(isForced ? 0 : this.#options.shutdownTimeout);
+      const isIdle = await this.#slots.untilIdle(isForced ? 0 : this.#options.shutdownTimeout);
       await this.unlessOutage(this.#partFromQueue(!isIdle, wasAsleep));
     } catch (error) {
       this.tell('error', error);
@@ -503,21 +470,9 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     if (hadMarkers && this.connection.isUp) await this.leases.signal();
   }
 
-  async #untilIdle(timeoutMs: number): Promise<boolean> {
-    if (this.#running.size === 0) return true;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), Math.min(timeoutMs, 2 ** 31 - 1));
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        this.#onIdle = undefined;
-        resolve(true);
-      };
-    });
-  }
-
   async #abandonAll(): Promise<void> {
     const returns: Promise<void>[] = [];
-    for (const running of this.#running.values()) {
+    for (const running of this.#slots.inHand.values()) {
       // Its outcome is on its way already.
       if (running.isDone) continue;
       running.isAbandoned = true;

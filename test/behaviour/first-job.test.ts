@@ -14,5 +14,9 @@ it('a job goes from add to completed and its result is stored', async () => {
   expect(job.id).toBe(added.id);
   expect(result).toBe(42);
   expect((await queue.getJob(added.id!))?.returnvalue).toBe(42);
-  expect(await queue.getJobCounts('completed', 'active', 'waiting')).toEqual({ completed: 1, active: 0, waiting: 0 });
+  expect(await queue.getJobCounts('completed', 'active', 'waiting')).toEqual({
+    completed: 1,
+    active: 0,
+    waiting: 0,
+  });
 });
