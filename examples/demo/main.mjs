@@ -226,8 +226,7 @@ async function close() {
   await worker.close();
   if (!isStopping) rmSync(progressFile, { force: true });
   await queue.close();
-  state.running = [];
-  refresh();
+  screen.update({ ...state, running: [] });
   screen.end();
 }
 

@@ -91,8 +91,7 @@ function frame({ done, total, failed, waiting, retrying, running }, news, colour
   return [
     `  ${bar(share, BAR_WIDTH, colour, 32)}  ${colour(1, `${done}`)} of ${total} photos`,
     '',
-    ...slots,
-    '',
+    ...(slots.length > 0 ? [...slots, ''] : []),
     `  ${waiting} waiting   ${retrying} to be tried again   ${failed > 0 ? colour(31, `${failed} failed`) : '0 failed'}`,
     `  ${news}`,
   ];

@@ -85,9 +85,8 @@ function arrowsDrawn(markdown) {
 export function check(root) {
   const markdown = textOf(root, DOC);
   if (markdown === '') return [`${DOC} is missing`];
-  const transitions = [...readTree(join(root, 'lua')).modules.values()].filter(
-    (module) => module.room === 'transitions',
-  );
+  const modules = [...readTree(join(root, 'lua')).modules.values()];
+  const transitions = modules.filter((module) => module.room === 'transitions');
   const rows = new Map(tableRows(markdown, 'verb').map((row) => [quoted(row.verb)[0] ?? row.verb, row]));
   const complaints = [];
   for (const module of transitions) {
@@ -98,6 +97,13 @@ export function check(root) {
   }
   for (const verb of rows.keys())
     complaints.push(`${DOC} has a row for ${verb}, but there is no lua/transitions/${verb}.lua`);
+  const calls = modules.filter((module) => module.room === 'calls').map((module) => module.name);
+  const named = tableRows(markdown, 'call').flatMap((row) => quoted(row.call));
+  for (const call of calls)
+    if (!named.includes(call)) complaints.push(`${DOC} does not name lua/calls/${call}.lua`);
+  for (const call of named)
+    if (!calls.includes(call))
+      complaints.push(`${DOC} names the call ${call}, but there is no lua/calls/${call}.lua`);
 
   const wanted = transitions.flatMap(arrowsOf);
   const drawn = arrowsDrawn(markdown);

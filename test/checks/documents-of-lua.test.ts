@@ -45,11 +45,11 @@ it('a row without a transition is found', () => {
 it('an edge, a reply or an event that differs from the file is found', () => {
   const root = copyOf('lua', 'docs/states.md');
   change(root, 'docs/states.md', 'active -> completed |', 'active -> failed |');
-  change(root, 'docs/states.md', '`ok` `leased` `not_in_state`', '`ok` `leased`');
+  change(root, 'docs/states.md', '| `ok` `lease_missing` `lease_lost` |', '| `ok` `lease_missing` |');
   change(root, 'lua/transitions/update_progress.lua', '"progress", "jobId"', '"progressed", "jobId"');
   expect(states(root)).toEqual([
     'docs/states.md: complete: the edge is "active -> failed", its header says "active -> completed"',
-    'docs/states.md: reclaim: the replies are ok, leased, its header says ok, leased, not_in_state',
+    'docs/states.md: extend: the replies are ok, lease_missing, its header says ok, lease_missing, lease_lost',
     'docs/states.md: update_progress: the event progressed is not in its row',
   ]);
 });
@@ -70,6 +70,15 @@ it('an arrow that no header declares is found', () => {
   );
   expect(states(root)).toEqual([
     'docs/states.md: the diagram has waiting -> failed: fail, which no header declares',
+  ]);
+});
+
+it('a call that is not named, and one that is but does not exist, are found', () => {
+  const root = copyOf('lua', 'docs/states.md');
+  change(root, 'docs/states.md', '| `maintain` |', '| `uphold` |');
+  expect(states(root)).toEqual([
+    'docs/states.md does not name lua/calls/maintain.lua',
+    'docs/states.md names the call uphold, but there is no lua/calls/uphold.lua',
   ]);
 });
 

@@ -65,11 +65,19 @@ it('a ring is found, also within one room', () => {
   const root = houseWith({
     'src/core/a.ts': "import './b.ts';",
     'src/core/b.ts': "import './c.ts';",
-    'src/core/c.ts': "import type { A } from './a.ts';",
+    'src/core/c.ts': "import { a } from './a.ts';",
   });
   expect(check(root)).toEqual([
     'imports go round in a ring: src/core/a.ts -> src/core/b.ts -> src/core/c.ts -> src/core/a.ts',
   ]);
+});
+
+it('a ring that only types close is none', () => {
+  const root = houseWith({
+    'src/core/a.ts': "import './b.ts';",
+    'src/core/b.ts': "import type { A } from './a.ts';",
+  });
+  expect(check(root)).toEqual([]);
 });
 
 it('a room that is not on the plan is named', () => {
