@@ -16,6 +16,7 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local limits = require("lib.limits")
 local queue = require("lib.queue")
+local retention = require("lib.retention")
 local signals = require("lib.signals")
 local claim = require("transitions.claim")
 local retry = require("transitions.retry")
@@ -159,6 +160,8 @@ end
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
   local outcome = { finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
+  -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
+  pcall(retention.apply, q)
   local is_done, err = pcall(look_for_work, q, arg, outcome)
   if not is_done then
     outcome.trouble = items.message(err)

@@ -6,7 +6,6 @@
 local clock = require("lib.clock")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
-local retention = require("lib.retention")
 local signals = require("lib.signals")
 
 local replay = {}
@@ -37,7 +36,6 @@ end
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
 -- is worth more than an error.
 local function settle(q)
-  pcall(retention.apply, q)
   pcall(signals.flush, q)
 end
 

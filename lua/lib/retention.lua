@@ -63,7 +63,7 @@ function retention.ask(q, set, keep)
   end
 end
 
--- Settle of the whole call.
+-- Settle, once all items of the call are done.
 function retention.apply(q)
   local asked = rawget(q, "retention_asked")
   if asked then

@@ -16,7 +16,10 @@ export function dataOf(record: JobRecord): unknown {
 /** Throws POISONED_RECORD. */
 export function optsOf(record: JobRecord): JobsOptions {
   try {
-    return decodeOptions(record.opts);
+    const opts = decodeOptions(record.opts) as JobsOptions & { repeatJobKey?: string };
+    // The job itself says to which scheduler it belongs; as an option it would travel into copies of the job.
+    if (record.repeatJobKey !== undefined) delete opts.repeatJobKey;
+    return opts;
   } catch (cause) {
     throw yokeError(
       'POISONED_RECORD',

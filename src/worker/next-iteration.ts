@@ -40,7 +40,12 @@ export async function scheduleNextIteration(
     nextAt = String(Math.max(Math.floor(millis), Math.floor(now)));
   }
   const { jobId: _jobId, delay: _delay, ...kept } = opts as Record<string, unknown>;
-  const stored: Record<string, unknown> = { ...kept, repeat: { ...rule, count }, timestamp: Math.floor(now), repeatJobKey: job.repeatJobKey };
+  const stored: Record<string, unknown> = {
+    ...kept,
+    repeat: { ...rule, count },
+    timestamp: Math.floor(now),
+    repeatJobKey: job.repeatJobKey,
+  };
   if (nextAt) stored.prevMillis = Number(nextAt);
   await leases.scheduleNext({
     jobId: job.id as string,
@@ -56,9 +61,14 @@ export async function scheduleNextIteration(
   });
 }
 
-/** The first occurrence of a cron pattern after `from`. */
+/** The first occurrence of a cron pattern after `from`; none after the end date. */
 function nextCronTime(from: number, rule: RepeatRule): number | undefined {
   const start = rule.startDate === undefined ? from : Math.max(new Date(rule.startDate).getTime(), from);
-  const cron = new Cron(rule.pattern as string, { timezone: rule.tz ?? (rule.utc ? 'UTC' : undefined), legacyMode: true });
-  return cron.nextRun(new Date(start))?.getTime();
+  const cron = new Cron(rule.pattern as string, {
+    timezone: rule.tz ?? (rule.utc ? 'UTC' : undefined),
+    legacyMode: true,
+  });
+  const next = cron.nextRun(new Date(start))?.getTime();
+  const isOver = next !== undefined && rule.endDate !== undefined && next > new Date(rule.endDate).getTime();
+  return isOver ? undefined : next;
 }

@@ -103,6 +103,24 @@ export const tolerated = {
       return isMet;
     },
   },
+  retentionAfterEvents: {
+    reason:
+      'retention runs once per call, after the events of all finishes; BullMQ trims before the event of each. A parent ' +
+      'that an expired child releases is announced a line later',
+    level(bullmq, yoke) {
+      let isMet = false;
+      for (const [suffix, key] of Object.entries(bullmq).filter(([name]) => name.endsWith(':events'))) {
+        const ours = yoke[suffix] as ComparedKey;
+        const isRelease = (row: string[]) => row.includes('waiting-children') && row[1] === 'waiting';
+        isMet ||= JSON.stringify(ours.value) !== JSON.stringify(key.value);
+        for (const space of [key, ours]) {
+          const rows = space.value as string[][];
+          space.value = [...rows.filter((row) => !isRelease(row)), ...rows.filter(isRelease)];
+        }
+      }
+      return isMet;
+    },
+  },
   promoteJobsResetsDelay: {
     reason:
       'promoteJobs leaves the delay field in BullMQ, as if the promoted job were still delayed; we set it to 0 as promote does',
