@@ -41,12 +41,14 @@ worker.on('failed', (job, error) =>
   console.log(`${job.name}: ${error.message}, ${job.finishedOn ? 'given up' : `again in ${job.delay} ms`}`),
 );
 
+const answered = once(worker, 'completed');
 await queue.add('busy', {});
-const [busy] = await once(worker, 'completed');
+const [busy] = await answered;
 console.log(`${busy.name}: ${busy.returnvalue} at attempt ${busy.attemptsMade}`);
 
+const refused = once(worker, 'failed');
 await queue.add('gone', { isGone: true });
-await once(worker, 'failed');
+await refused;
 
 await worker.close();
 await queue.close();

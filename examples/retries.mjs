@@ -32,15 +32,18 @@ worker.on('completed', (job) =>
   console.log(`${job.name}: ${job.returnvalue} at attempt ${job.attemptsMade}`),
 );
 
+const welcomed = once(worker, 'completed');
 await queue.add('welcome', { to: 'ada@example.org' });
-await once(worker, 'completed');
+await welcomed;
 
+const refused = once(worker, 'failed');
 const invoice = await queue.add('invoice', { to: 'nobody@example.org' });
-await once(worker, 'failed');
+await refused;
 
 isAddressKnown = true;
+const sent = once(worker, 'completed');
 await invoice.retry('failed');
-await once(worker, 'completed');
+await sent;
 
 await worker.close();
 await queue.close();
