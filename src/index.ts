@@ -1,8 +1,9 @@
+export type { BackendView } from './core/backend-view.ts';
 export { Job, type MoveToWaitingChildrenOpts, type NextJobData, type RetryOptions } from './core/job.ts';
 export type { Dependencies, DependenciesOpts, DependencyPage as DependencyOpts } from './core/job-children.ts';
 export type { JobHost as MinimalQueue } from './core/job-host.ts';
 export type { JobJson, JobJsonSandbox, ParentReference, ParentReference as ParentKeys } from './core/job-json.ts';
-export { type BackendView, QueueBase } from './core/queue-base.ts';
+export { QueueBase } from './core/queue-base.ts';
 export type { QueueEventsListener } from './events/event-types.ts';
 export { QueueEvents } from './events/queue-events.ts';
 export { QueueEventsProducer } from './events/queue-events-producer.ts';
@@ -80,6 +81,7 @@ export { type CleanType, type ObliterateOpts, Queue } from './queue/queue.ts';
 export { type MetricsData, type MetricsData as Metrics, QueueGetters, type QueueMeta } from './queue/queue-getters.ts';
 export type { QueueListener } from './queue/queue-listener.ts';
 export type { RedisClient } from './store/client.ts';
+export type { JobSchedulerJson } from './store/schedule-store.ts';
 export {
   isNotConnectionError,
   isRedisCluster,

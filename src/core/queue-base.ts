@@ -15,18 +15,11 @@ import { JobStore } from '../store/job-store.ts';
 import { keyTable, qualifiedName } from '../store/keys.ts';
 import { LeaseStore } from '../store/lease-store.ts';
 import { Session } from '../store/session.ts';
+import { BackendView } from './backend-view.ts';
 
 /** `YOKE_ENGINE=scripts` runs the engine without server functions, for tests and for servers that forbid them. */
 function engineMode(): EngineMode {
   return process.env.YOKE_ENGINE === 'scripts' ? 'scripts' : 'functions';
-}
-
-export interface BackendView {
-  readonly client: Promise<RedisClient>;
-  /** The connection that waits for work or events; the ordinary one where there is none. */
-  readonly blockingClient: Promise<RedisClient>;
-  readonly redisVersion: string;
-  readonly databaseType: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
@@ -54,6 +47,7 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
 
   /** How long an outage may hold up a close. */
   readonly #outageMs: number;
+  #backend: BackendView | undefined;
 
   protected constructor(
     name: string,
@@ -116,7 +110,8 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
   }
 
   getBackend(): BackendView {
-    return { client: this.client, blockingClient: this.client, redisVersion: this.redisVersion, databaseType: this.databaseType };
+    this.#backend ??= new BackendView(this.connection);
+    return this.#backend;
   }
 
   override on<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {

@@ -1,8 +1,9 @@
-// Job schedulers, and v5's repeatable jobs. Their names are here so that a call is refused with a reason rather than
-// with "is not a function"; iterations that others have scheduled run.
+// Job schedulers, and v5's repeatable jobs. Those that others have made run, and can be looked at: dashboards count
+// them with every page. What would change them is refused with a reason rather than with "is not a function".
 
 import type { Job } from '../core/job.ts';
 import { type YokeError, yokeError } from '../model/errors.ts';
+import { type JobSchedulerJson, ScheduleStore } from '../store/schedule-store.ts';
 import { QueueGetters } from './queue-getters.ts';
 
 function notYet(name: string): YokeError {
@@ -13,6 +14,8 @@ function notYet(name: string): YokeError {
 export abstract class QueueSchedulers<
   JobBase extends Job = Job<any, any, string>,
 > extends QueueGetters<JobBase> {
+  readonly #schedules = new ScheduleStore(this.session);
+
   get jobScheduler(): never {
     throw notYet('jobScheduler');
   }
@@ -25,16 +28,16 @@ export abstract class QueueSchedulers<
     throw notYet('upsertJobScheduler');
   }
 
-  async getJobScheduler(_id: string): Promise<object | undefined> {
-    throw notYet('getJobScheduler');
+  getJobScheduler(id: string): Promise<JobSchedulerJson | undefined> {
+    return this.#schedules.get(id);
   }
 
-  async getJobSchedulers(_start?: number, _end?: number, _asc?: boolean): Promise<object[]> {
-    throw notYet('getJobSchedulers');
+  getJobSchedulers(start = 0, end = -1, asc = false): Promise<JobSchedulerJson[]> {
+    return this.#schedules.list(start, end, asc);
   }
 
-  async getJobSchedulersCount(): Promise<number> {
-    throw notYet('getJobSchedulersCount');
+  getJobSchedulersCount(): Promise<number> {
+    return this.#schedules.count();
   }
 
   async removeJobScheduler(_id: string): Promise<boolean> {

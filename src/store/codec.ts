@@ -55,9 +55,14 @@ export function encodeOptions(stored: Readonly<StoredJobOptions>): string {
 /** The options of a stored job. Throws where the text is no JSON object. */
 export function decodeOptions(text: string): StoredJobOptions {
   if (text === PLAIN_OPTIONS) return { attempts: 0 };
+  return { attempts: 0, ...decodeTemplateOptions(text) };
+}
+
+/** The options as they were stored, without defaults: those that a scheduler gives to its jobs. */
+export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
   const wire = JSON.parse(text || '{}') as Record<string, unknown>;
   if (typeof wire !== 'object' || wire === null || Array.isArray(wire)) throw new SyntaxError('options are no object');
-  const opts: Record<string, unknown> = { attempts: 0 };
+  const opts: Record<string, unknown> = {};
   const telemetry: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(wire)) {
     if (key === 'tm') telemetry.metadata = value;
@@ -65,7 +70,7 @@ export function decodeOptions(text: string): StoredJobOptions {
     else Object.defineProperty(opts, optionFromWire.get(key) ?? key, { value, writable: true, enumerable: true, configurable: true });
   }
   if (Object.keys(telemetry).length > 0) opts.telemetry = telemetry;
-  return opts as unknown as StoredJobOptions;
+  return opts as Partial<StoredJobOptions>;
 }
 
 type Setter = (record: JobRecord, value: string) => void;

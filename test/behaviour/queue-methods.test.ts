@@ -415,9 +415,6 @@ describe('progress and logs through the queue', () => {
 describe('what comes later is refused with a reason', () => {
   it.each([
     'upsertJobScheduler',
-    'getJobScheduler',
-    'getJobSchedulers',
-    'getJobSchedulersCount',
     'removeJobScheduler',
     'getRepeatableJobs',
     'removeRepeatable',

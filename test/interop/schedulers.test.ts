@@ -138,6 +138,41 @@ it('a repeatable job of bullmq 5 goes on under yoke with its data, and under bul
   expect(await pending(queue)).toHaveLength(1);
 });
 
+it('yoke reads the schedulers that bullmq made as bullmq does', async () => {
+  const name = bundle.name();
+  const queue = six.queue(name);
+  const own = yoke.queue(name);
+  const startDate = Date.now() + 60_000;
+  await queue.upsertJobScheduler('plain', { every: 60_000 });
+  await queue.upsertJobScheduler('cron', {
+    pattern: '0 3 * * *',
+    tz: 'Europe/Paris',
+    limit: 9,
+    endDate: startDate * 2,
+  });
+  const template = {
+    name: 'n',
+    data: { a: [1] },
+    opts: { attempts: 2, keepLogs: 3, removeOnComplete: true },
+  };
+  await queue.upsertJobScheduler('with:template', { every: 1000, startDate }, template);
+
+  expect(await own.getJobSchedulersCount()).toBe(3);
+  for (const isAscending of [true, false]) {
+    expect(await own.getJobSchedulers(0, -1, isAscending)).toEqual(
+      await queue.getJobSchedulers(0, -1, isAscending),
+    );
+  }
+  expect(await own.getJobSchedulers(1, 1)).toEqual(await queue.getJobSchedulers(1, 1));
+  for (const id of ['plain', 'cron', 'with:template', 'none']) {
+    expect(await own.getJobScheduler(id)).toEqual(await queue.getJobScheduler(id));
+  }
+  expect((await own.getJobScheduler('with:template'))!.template).toEqual({
+    data: template.data,
+    opts: template.opts,
+  });
+});
+
 describe('the successor that yoke writes equals the one that bullmq writes', () => {
   const inAYear = new Date().getFullYear() + 1;
   const rules: [string, object, object?][] = [
