@@ -119,7 +119,7 @@ describeFaults('processes and the server', () => {
     newQueue();
     const frozen = spawnWorker({ lockDuration: leaseMs });
     await frozen.heard('ready');
-    const { id } = await queue.add('work', { n: 1, ms: 10, firstMs: 2 * leaseMs + 2500 });
+    const { id } = await queue.add('work', { n: 1, ms: 10, untilAborted: true });
     await frozen.heard('start');
 
     frozen.freeze();

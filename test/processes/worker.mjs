@@ -1,5 +1,6 @@
 // A worker as a real process. The job's data says how long to work and how many attempts fail.
 
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { config, describe, library, note, onCommand } from './history.mjs';
 
@@ -11,6 +12,7 @@ const worker = new Worker(
     const about = { job: job.id, n: job.data.n, token, attempt: job.attemptsMade };
     note('start', { ...about, time: Date.now() });
     signal.addEventListener('abort', () => note('aborted', { ...about, ...describe(signal.reason) }));
+    if (job.attemptsStarted === 1 && job.data.untilAborted) await once(signal, 'abort');
     await sleep((job.attemptsStarted === 1 && job.data.firstMs) || (job.data.ms ?? 0));
     if (job.attemptsMade < (job.data.fails ?? 0)) {
       note('throw', about);
