@@ -99,7 +99,8 @@ export class Queue<
     opts?: JobsOptions,
   ): Promise<Job<DataType, ResultType, NameType>> {
     this.#assertOpen();
-    const job = this.#prepare(name, this.#options.schema ? await this.#checked(data) : data, opts);
+    const checked = this.#checked(data);
+    const job = this.#prepare(name, checked instanceof Promise ? await checked : checked, opts);
     job.job.id = await this.jobs.add(job.arg);
     this.#stamp(job);
     this.emit('waiting', job.job);
@@ -113,8 +114,10 @@ export class Queue<
     this.#assertOpen();
     const prepared: Prepared<DataType, ResultType, NameType>[] = [];
     // All are checked before the first is sent: a mistake in one adds none.
-    for (const { name, data, opts } of jobs)
-      prepared.push(this.#prepare(name, await this.#checked(data), opts));
+    for (const { name, data, opts } of jobs) {
+      const checked = this.#checked(data);
+      prepared.push(this.#prepare(name, checked instanceof Promise ? await checked : checked, opts));
+    }
     const outcomes = await Promise.allSettled(prepared.map(({ arg }) => this.jobs.add(arg)));
     const refused: RefusedJob[] = [];
     const added: string[] = [];
@@ -301,6 +304,7 @@ export class Queue<
     if (this.closing) throw yokeError('QUEUE_CLOSED', { queue: this.name });
   }
 
+  // A promise only where the schema is asynchronous: waiting would let later calls of the same turn go first.
   #checked(data: DataType): DataType | Promise<DataType> {
     const { schema } = this.#options;
     return schema

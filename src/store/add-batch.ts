@@ -21,6 +21,7 @@ export class AddBatch {
   readonly #flights = new Set<Promise<void>>();
   #waiting: Waiting[] = [];
   #isScheduled = false;
+  #isSending = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -36,7 +37,8 @@ export class AddBatch {
 
   /** Sends all that waits, now: whatever the caller does next comes after it. */
   flush(): void {
-    this.#send(Number.POSITIVE_INFINITY);
+    // A batch being sent is a call too, and asks for this.
+    if (!this.#isSending) this.#send(Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when nothing is waiting or on its way. */
@@ -56,6 +58,7 @@ export class AddBatch {
   }
 
   #send(mostInFlight: number): void {
+    this.#isSending = true;
     while (this.#waiting.length > 0 && this.#flights.size < mostInFlight) {
       const batch = this.#takeBatch();
       const argv: string[] = [];
@@ -74,6 +77,7 @@ export class AddBatch {
         });
       this.#flights.add(flight);
     }
+    this.#isSending = false;
   }
 
   #takeBatch(): Waiting[] {

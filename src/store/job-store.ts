@@ -1,5 +1,5 @@
-// Typed verbs over one queue, a few lines each. Any verb but add sends waiting adds first, so that calls of one
-// object happen in the order in which they were made.
+// Typed verbs over one queue, a few lines each. Adds wait for the end of the turn; any other call of the same object
+// sends them first.
 
 import { AddBatch } from './add-batch.ts';
 import {
@@ -39,6 +39,7 @@ export class JobStore {
   constructor(session: Session) {
     this.session = session;
     this.#adds = new AddBatch(session);
+    session.sendFirst(() => this.#adds.flush());
   }
 
   add(arg: AddArg): Promise<string> {
@@ -160,7 +161,6 @@ export class JobStore {
   }
 
   #run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
-    this.#adds.flush();
     return this.session.run(call, args);
   }
 

@@ -46,6 +46,7 @@ export class Session {
   readonly #flights = new Set<Flight>();
   #waiting: (() => void)[] = [];
   #sequence = 0;
+  #beforeCall: () => void = () => {};
   #engine: Engine | undefined;
   #starting: Promise<Engine> | undefined;
   #watchdog: NodeJS.Timeout | undefined;
@@ -71,8 +72,14 @@ export class Session {
     return this.#connection;
   }
 
+  /** What waits to be sent goes before any other call, so that calls happen in the order in which they were made. */
+  sendFirst(send: () => void): void {
+    this.#beforeCall = send;
+  }
+
   /** Runs a call that changes something, exactly once, and returns its reply. */
   async run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+    this.#beforeCall();
     const reply = await this.#fly(call.name, () => {
       const sequence = ++this.#sequence;
       const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
@@ -82,12 +89,14 @@ export class Session {
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+    this.#beforeCall();
     const send: Send = (engine) => engine.run(call, this.root, [this.#toldTime(), ...args]);
     return this.#read(call, await this.#fly(call.name, () => ({ sequence: 0, send })));
   }
 
   /** A single command of the server, one that may run twice without harm. */
   async command(name: string, args: readonly (string | number)[]): Promise<unknown> {
+    this.#beforeCall();
     return this.#fly(name, () => ({ sequence: 0, send: (_engine, client) => client.call(name, args) }));
   }
 
