@@ -15,7 +15,7 @@ export const LIBRARIES = {
   groupmq: {
     title: 'GroupMQ',
     package: 'groupmq',
-    note: 'All defaults. Each job is a group of its own, since jobs of one group run one at a time. Keeps no completed jobs unless told to, writes no event stream, has no bulk add and no priorities.',
+    note: 'All defaults. Jobs of one group run one at a time, so they are spread over as many groups as the worker runs at a time, where it is fastest. Keeps no completed jobs unless told to, writes no event stream, has no bulk add and no priorities.',
   },
   'bee-queue': {
     title: 'Bee-Queue',

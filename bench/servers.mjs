@@ -2,6 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { startProxy } from './proxy.mjs';
+import { BENCH_CLIENT } from './runs/probe.mjs';
 
 const PROXY_DELAY_MS = 5;
 
@@ -57,7 +58,11 @@ export class Servers {
   async #get(name, options) {
     if (!this.#started.has(name)) {
       const server = await this.#startServer(options);
-      const admin = new Redis({ ...server.connection, maxRetriesPerRequest: null });
+      const admin = new Redis({
+        ...server.connection,
+        connectionName: BENCH_CLIENT,
+        maxRetriesPerRequest: null,
+      });
       this.#started.set(name, { server, admin });
     }
     return this.#started.get(name);

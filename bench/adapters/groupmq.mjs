@@ -1,29 +1,25 @@
-// GroupMQ knows only jobs of a group, one at a time each. A plain job is a group of its own here, or its workers
-// would have nothing to run side by side.
+// GroupMQ knows only jobs of a group, one at a time each. Jobs are spread over as many groups as the worker runs at a
+// time: the fewest that keep it busy, and where it is fastest.
 
 import { Queue, Worker } from 'groupmq';
 import { Redis } from 'ioredis';
 
 const open = (connection) => new Redis({ ...connection, maxRetriesPerRequest: null });
 
-let groups = 0;
+const DEFAULT_GROUPS = 100;
 
 function openQueue(redis, name, keepCompleted) {
   return new Queue({ redis, namespace: name, ...(keepCompleted === undefined ? {} : { keepCompleted }) });
 }
 
 export default {
-  createQueue(connection, name, { keepCompleted } = {}) {
+  createQueue(connection, name, { keepCompleted, groups = DEFAULT_GROUPS } = {}) {
     const redis = open(connection);
     const queue = openQueue(redis, name, keepCompleted);
+    let added = 0;
     return {
       ready: () => redis.ping(),
-      add: (data, opts) =>
-        queue.add({
-          groupId: `group-${++groups}`,
-          data,
-          ...(opts?.delay ? { delay: opts.timestamp + opts.delay - Date.now() } : {}),
-        }),
+      add: (data) => queue.add({ groupId: `group-${added++ % groups}`, data }),
       async close() {
         await queue.close();
         redis.disconnect();

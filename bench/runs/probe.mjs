@@ -2,9 +2,12 @@
 
 import { Redis } from 'ioredis';
 
+/** The name under which the benchmark's own clients are known to the server. */
+export const BENCH_CLIENT = 'bench';
+
 export class Probe {
   constructor(connection) {
-    this.client = new Redis({ ...connection, maxRetriesPerRequest: null });
+    this.client = new Redis({ ...connection, connectionName: BENCH_CLIENT, maxRetriesPerRequest: null });
   }
 
   async #info(section) {
@@ -21,9 +24,13 @@ export class Probe {
     return Number((await this.#info('memory')).used_memory);
   }
 
-  /** Resolves when all other clients are gone, since each of them takes memory. */
+  /** Resolves when the clients of all libraries are gone, since each of them takes memory. */
   async alone() {
-    while (Number((await this.#info('clients')).connected_clients) > 1) await sleep(5);
+    for (;;) {
+      const clients = (await this.client.client('LIST')).trim().split('\n');
+      if (clients.every((client) => client.includes(` name=${BENCH_CLIENT} `))) return;
+      await sleep(5);
+    }
   }
 
   close() {

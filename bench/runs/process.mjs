@@ -6,28 +6,35 @@ import { fill } from './fill.mjs';
 import { meter } from './meter.mjs';
 import { sleep } from './probe.mjs';
 
-// Delayed jobs must all be there before the first comes due; the slowest library adds several times as fast.
-const SLOWEST_FILL_PER_MS = 5;
+// Delayed jobs must all be there before the first comes due. How long adding takes is learned in the warm-up; the
+// first guess is slower than any library.
+let fillMsPerJob = 1;
+const LEAD_FACTOR = 2;
 const SPARE_MS = 500;
 
 const PRIORITIES = 10;
 
 export default async function processAll(library, { connection, probe, name, count, params }) {
   const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted } = params;
-  const queue = library.createQueue(connection, name, { keepCompleted });
+  const queue = library.createQueue(connection, name, { keepCompleted, groups: concurrency });
   await queue.ready();
   const timestamp = Date.now();
-  const delay = Math.ceil(count / SLOWEST_FILL_PER_MS) + SPARE_MS;
+  const delay = Math.ceil(LEAD_FACTOR * fillMsPerJob * count) + SPARE_MS;
   await fill(queue, count, (n) => {
     if (hasDelays) return { timestamp, delay };
     return hasPriorities ? { priority: 1 + ((n * 7) % PRIORITIES) } : undefined;
   });
 
+  fillMsPerJob = (Date.now() - timestamp) / count;
+
   const completion = new Completion(count);
   let handledCount = 0;
   const worker = library.createWorker(connection, name, {
     concurrency,
-    handler: handlerMs ? () => (handledCount++, sleep(handlerMs)) : async () => void handledCount++,
+    handler: async () => {
+      handledCount++;
+      if (handlerMs) await sleep(handlerMs);
+    },
     onCompleted: completion.onCompleted,
     onError: completion.onError,
     keepCompleted,

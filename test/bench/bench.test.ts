@@ -1,0 +1,222 @@
+// The benchmark's own arithmetic and pages, from fixed figures: nothing here measures anything.
+
+import { describe, expect, it } from 'vitest';
+
+// biome-ignore lint/suspicious/noExplicitAny: the benchmark is plain JavaScript.
+const load = (file: string): Promise<any> => import(new URL(`../../bench/${file}`, import.meta.url).href);
+
+const { median, percentile, ratio, spread, summarise, voidReason } = await load('statistics.mjs');
+const { findLosses, renderReport } = await load('report.mjs');
+const { renderChart } = await load('chart.mjs');
+const { judge } = await load('acceptance.mjs');
+const { compare, ratiosOf } = await load('check.mjs');
+const { readArguments } = await load('arguments.mjs');
+const { selectWorkloads, WORKLOADS, CHECKED } = await load('workloads.mjs');
+const { renderSummary } = await load('summary.mjs');
+
+type Rounds = Record<string, number>[];
+
+const result = (...rounds: Rounds) => ({ summary: summarise(rounds) });
+
+const run = {
+  machine: {
+    date: '2001-02-03',
+    cores: 2,
+    processor: 'some',
+    memoryGb: 8,
+    platform: 'linux x64',
+    node: 'v20.0.0',
+    server: 'redis-server 7.0.0',
+    load: 0.1,
+    versions: { yoke: '1.2.3', bullmq: '6.7.0' },
+  },
+  command: 'npm run bench',
+  rounds: 3,
+  workloads: [
+    {
+      id: 'process-100',
+      attempts: 1,
+      results: {
+        yoke: result(
+          { rate: 36_000, nodeCpuUs: 20 },
+          { rate: 30_000, nodeCpuUs: 21 },
+          { rate: 33_000, nodeCpuUs: 22 },
+        ),
+        bullmq: result(
+          { rate: 11_000, nodeCpuUs: 60 },
+          { rate: 10_000, nodeCpuUs: 61 },
+          { rate: 12_000, nodeCpuUs: 62 },
+        ),
+        'bee-queue': result({ rate: 44_000, nodeCpuUs: 30 }),
+        groupmq: { error: 'a reason <of its own>' },
+        bare: result({ rate: 40_000 }),
+      },
+    },
+    {
+      id: 'idle',
+      attempts: 3,
+      void: 'yoke: p50 spread 1.70',
+      results: { yoke: result({ p50: 0.4, p99: 2 }), bullmq: result({ p50: 0.5, p99: 1 }) },
+    },
+    {
+      id: 'depth',
+      attempts: 1,
+      results: { yoke: result({ add1000: 10, add1000000: 12, process1000: 20, process1000000: 30 }) },
+    },
+  ],
+};
+
+describe('statistics', () => {
+  it('takes the middle of an odd number of rounds and the mean of the two middle ones of an even number', () => {
+    expect(median([9, 1, 5])).toBe(5);
+    expect(median([9, 1, 5, 7])).toBe(6);
+    expect(median([])).toBeUndefined();
+  });
+
+  it('says how far rounds lie apart', () => {
+    expect(spread([10, 15, 12])).toBe(1.5);
+  });
+
+  it('gives percentiles that were measured', () => {
+    const values = Array.from({ length: 200 }, (_, i) => 200 - i);
+    expect(percentile(values, 0.5)).toBe(100);
+    expect(percentile(values, 0.99)).toBe(198);
+    expect(percentile([7], 0.99)).toBe(7);
+  });
+
+  it('reads a ratio above one as better, for rates and for latencies', () => {
+    expect(ratio(30, 10, 'higher')).toBe(3);
+    expect(ratio(10, 30, 'lower')).toBe(3);
+    expect(ratio(10, undefined, 'lower')).toBeUndefined();
+  });
+});
+
+describe('the rule that makes a workload void', () => {
+  const steady = result({ rate: 100 }, { rate: 150 });
+  const shaky = result({ rate: 100 }, { rate: 151 });
+
+  it('lets rounds pass that lie no further apart than 1.5', () => {
+    expect(voidReason({ yoke: steady, bullmq: steady }, ['rate'])).toBeUndefined();
+  });
+
+  it('names the library and the figure that did not hold still', () => {
+    expect(voidReason({ yoke: steady, bullmq: shaky }, ['rate'])).toBe('bullmq: rate spread 1.51');
+  });
+
+  it('asks only Yoke and BullMQ, and only about the figures that must hold still', () => {
+    expect(voidReason({ yoke: steady, bullmq: steady, groupmq: shaky }, ['rate'])).toBeUndefined();
+    expect(voidReason({ yoke: shaky, bullmq: steady }, ['p50'])).toBeUndefined();
+    expect(voidReason({ yoke: { error: 'failed' }, bullmq: steady }, ['rate'])).toBeUndefined();
+  });
+});
+
+describe('the report', () => {
+  const page: string = renderReport(run);
+
+  it('shows medians with their spread and the ratio to BullMQ', () => {
+    expect(page).toContain(
+      '| process, concurrency 100 | 33,000/s (1.20) | 11,000/s (1.20) | failed | 44,000/s (1.00) | 3.00 × |',
+    );
+  });
+
+  it('says what failed, what is void, and what the machine was', () => {
+    expect(page).toContain('GroupMQ failed in process, concurrency 100: a reason <of its own>');
+    expect(page).toContain('idle latency is void: yoke: p50 spread 1.70, after 3 runs.');
+    expect(page).toContain('2 cores');
+    expect(page).toContain('BullMQ 6.7.0');
+  });
+
+  it('lists every figure in which another library was better, worst first', () => {
+    const losses = findLosses(run).map(({ workload, peer, name, measured }: never) => [
+      (workload as { id: string }).id,
+      peer,
+      name,
+      measured,
+    ]);
+    expect(losses).toEqual([
+      ['idle', 'bullmq', 'p99', 0.5],
+      ['process-100', 'bee-queue', 'rate', 0.75],
+    ]);
+    expect(page).toContain('| process, concurrency 100 | Bee-Queue | 44,000/s | 33,000/s | 0.75 × |');
+  });
+
+  it('puts required and measured ratios side by side', () => {
+    expect(page).toContain('| process, concurrency 100 | BullMQ | ≥ 3 | 3.00 × | yes |');
+    expect(page).toContain('| process, concurrency 100 | bare scripts | ≥ 0.85 | 0.82 × | **no** |');
+    expect(page).toContain('| idle latency: p50 | BullMQ | ≥ 1 | 1.25 × | void |');
+    expect(page).toContain('| add, 1 in flight | BullMQ | ≥ 1 | – | not measured |');
+  });
+
+  it('holds the cost at a great depth against that at a small one', () => {
+    const rows = judge(run).filter((row: { workload: string }) => row.workload === 'depth');
+    expect(
+      rows.map(({ measured, isMet }: { measured: number; isMet: boolean }) => [measured, isMet]),
+    ).toEqual([
+      [1.2, true],
+      [1.5, false],
+    ]);
+  });
+
+  it('fits the terminal too', () => {
+    expect(renderSummary(run)).toMatch(/process, concurrency 100 +33,000\/s \(1\.20\)/);
+  });
+});
+
+describe('the chart', () => {
+  it('draws a bar for every library with a rate, as long as its ratio to BullMQ', () => {
+    const chart: string = renderChart(run);
+    const widthOf = (library: string) =>
+      Number(new RegExp(`class="${library}" x="300" y="\\d+" width="([\\d.]+)"`).exec(chart)?.[1]);
+    expect(widthOf('yoke') / widthOf('bullmq')).toBeCloseTo(3, 1);
+    expect(widthOf('bee-queue') / widthOf('bullmq')).toBeCloseTo(4, 1);
+    expect(widthOf('groupmq')).toBeNaN();
+    expect(chart).toContain('prefers-color-scheme: dark');
+  });
+
+  it('is left out where BullMQ did not run', () => {
+    expect(
+      renderChart({ workloads: [{ id: 'add-1', results: { yoke: result({ rate: 1 }) } }] }),
+    ).toBeUndefined();
+  });
+});
+
+describe('the guard', () => {
+  it('notices a loss of more than a third, and a workload that did not finish', () => {
+    const rows = compare(
+      { 'add-100': 2, 'process-1': 1.9 },
+      { 'add-100': 3, 'process-1': 3, 'process-10': 3 },
+    );
+    expect(rows.map(({ isKept }: { isKept: boolean }) => isKept)).toEqual([true, false, false]);
+  });
+
+  it('takes its ratios from the medians of both libraries', () => {
+    expect(ratiosOf(run)).toEqual({ 'process-100': 3 });
+  });
+
+  it('runs workloads that exist', () => {
+    expect(selectWorkloads(CHECKED).map(({ id }: { id: string }) => id)).toEqual(CHECKED);
+  });
+});
+
+describe('what the user asks for', () => {
+  it('writes the page only after a whole run, unless told where', () => {
+    expect(readArguments([])).toMatchObject({ rounds: 7, out: 'docs', attempts: 3, isQuick: false });
+    expect(readArguments(['--quick'])).toMatchObject({ out: undefined, attempts: 1, isQuick: true });
+    expect(readArguments(['--only', 'add, idle']).only).toEqual(['add', 'idle']);
+    expect(readArguments(['--only', 'add', '--out', 'here']).out).toBe('here');
+  });
+
+  it('refuses rounds that are no number and workloads that do not exist', () => {
+    expect(() => readArguments(['--rounds', 'many'])).toThrow('--rounds');
+    expect(() => selectWorkloads(['nothing'])).toThrow('no workload is called nothing');
+  });
+
+  it('takes the beginning of a name for all that follow', () => {
+    expect(selectWorkloads(['add']).map(({ id }: { id: string }) => id)).toEqual([
+      'add-1',
+      'add-100',
+      'add-bulk',
+    ]);
+    expect(selectWorkloads(undefined)).toBe(WORKLOADS);
+  });
+});
