@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
-import { readSpace, type Space } from './compare.ts';
+import { readSpace, type Space, withoutOrder } from './compare.ts';
 import { BullMQSide, MAIN, type Side, YokeSide } from './sides.ts';
 import { always, type Tolerated, type ToleratedName, tolerated } from './tolerated.ts';
 
@@ -12,6 +12,8 @@ export interface Step {
   readonly name: string;
   /** What it resolves to, or the message of what it throws, must be equal on both sides. */
   readonly run: (side: Side) => Promise<unknown>;
+  /** Neighbours of one kind may be issued together without changing what becomes of each job. */
+  readonly kind?: 'add' | 'fetch' | 'finish';
 }
 
 export interface Scenario {
@@ -24,6 +26,7 @@ export interface Scenario {
 // A whole second, far from any real time, so that nothing can be right by accident.
 const START = Date.UTC(2030, 0, 1, 12, 0, 0);
 const STEP_MS = 10;
+const SMALLEST_BATCH = 3;
 
 let server: TestServer | undefined;
 let scenarioCount = 0;
@@ -77,27 +80,61 @@ async function open(side: Side, name: string): Promise<void> {
   await eventually(async () => expect(await side.redis.hexists(side.key('meta', name), 'version')).toBe(1));
 }
 
-export function scenario(title: string, { steps, queues = [MAIN], tolerates = [] }: Scenario): void {
-  it(title, async () => {
-    await withSides(queues, async (pair) => {
-      const met = new Set<Tolerated>();
-      for (const [index, { name, run }] of steps.entries()) {
-        advance(STEP_MS);
-        const at = Date.now();
-        const step = `step ${index + 1}, "${name}"`;
-        const expected = await outcomeOf(pair.bullmq, run);
-        expect(Date.now(), `${step} must not move the clock`).toBe(at);
-        const actual = await outcomeOf(pair.yoke, run);
-        expect(actual, `outcome of ${step}`).toEqual(expected);
-        const [bullmqSpace, yokeSpace] = await spacesOf(pair);
-        level(bullmqSpace, yokeSpace, tolerates, met);
-        expect(yokeSpace, `keyspace after ${step}`).toEqual(bullmqSpace);
-      }
-      for (const name of tolerates) {
-        expect(met.has(tolerated[name]), `this scenario meets the tolerated difference "${name}"`).toBe(true);
-      }
-    });
+/** The scenario one call at a time; and, where neighbours may be issued together, once more in batches. */
+export function scenario(title: string, parts: Scenario): void {
+  it(title, () => oneByOne(parts));
+  const groups = groupsOf(parts.steps);
+  if (groups.some((group) => group.length >= SMALLEST_BATCH)) {
+    it(`in batches: ${title}`, () => inBatches(parts, groups));
+  }
+}
+
+async function oneByOne({ steps, queues = [MAIN], tolerates = [] }: Scenario): Promise<void> {
+  await withSides(queues, async (pair) => {
+    const met = new Set<Tolerated>();
+    for (const [index, { name, run }] of steps.entries()) {
+      advance(STEP_MS);
+      const at = Date.now();
+      const step = `step ${index + 1}, "${name}"`;
+      const expected = await outcomeOf(pair.bullmq, run);
+      expect(Date.now(), `${step} must not move the clock`).toBe(at);
+      const actual = await outcomeOf(pair.yoke, run);
+      expect(actual, `outcome of ${step}`).toEqual(expected);
+      const [bullmqSpace, yokeSpace] = await spacesOf(pair);
+      level(bullmqSpace, yokeSpace, tolerates, met);
+      expect(yokeSpace, `keyspace after ${step}`).toEqual(bullmqSpace);
+    }
+    for (const name of tolerates) {
+      expect(met.has(tolerated[name]), `this scenario meets the tolerated difference "${name}"`).toBe(true);
+    }
   });
+}
+
+// BullMQ does the steps of a group one by one, Yoke issues them together; then every job must be in the same state.
+async function inBatches({ queues = [MAIN], tolerates = [] }: Scenario, groups: Step[][]): Promise<void> {
+  await withSides(queues, async (pair) => {
+    for (const group of groups) {
+      advance(STEP_MS);
+      const names = group.map(({ name }) => name).join('; ');
+      const expected: unknown[] = [];
+      for (const { run } of group) expected.push(await outcomeOf(pair.bullmq, run));
+      const actual = await Promise.all(group.map(({ run }) => outcomeOf(pair.yoke, run)));
+      expect(actual, `outcomes of ${names}`).toEqual(expected);
+      const [bullmqSpace, yokeSpace] = await spacesOf(pair);
+      level(bullmqSpace, yokeSpace, tolerates);
+      expect(withoutOrder(yokeSpace), `states after ${names}`).toEqual(withoutOrder(bullmqSpace));
+    }
+  });
+}
+
+function groupsOf(steps: readonly Step[]): Step[][] {
+  const groups: Step[][] = [];
+  for (const step of steps) {
+    const last = groups.at(-1);
+    if (step.kind && last?.[0]?.kind === step.kind) last.push(step);
+    else groups.push([step]);
+  }
+  return groups;
 }
 
 export async function spacesOf(pair: Pair): Promise<[Space, Space]> {

@@ -12,8 +12,8 @@ export interface On {
   idOnly?: boolean;
 }
 
-export function step(name: string, run: Step['run']): Step {
-  return { name, run };
+export function step(name: string, run: Step['run'], kind?: Step['kind']): Step {
+  return kind ? { name, run, kind } : { name, run };
 }
 
 /** Time passes. Done by the first side only: both share the clock. */
@@ -30,10 +30,14 @@ export function add(
   queue = MAIN,
   settings?: QueueSettings,
 ): Step {
-  return step(`add ${name} ${JSON.stringify(opts ?? {})}`, async (side) => {
-    const job = await side.queue(queue, settings).add(name, data, opts);
-    return { id: job.id, timestamp: job.timestamp };
-  });
+  return step(
+    `add ${name} ${JSON.stringify(opts ?? {})}`,
+    async (side) => {
+      const job = await side.queue(queue, settings).add(name, data, opts);
+      return { id: job.id, timestamp: job.timestamp };
+    },
+    'add',
+  );
 }
 
 export function addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[], queue = MAIN): Step {
@@ -44,12 +48,16 @@ export function addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions 
 
 /** Fetches the next job, if there is one, and holds it. */
 export function fetch({ queue = MAIN, token = 'token', worker, idOnly }: On = {}): Step {
-  return step(`fetch from ${queue}`, async (side) => {
-    const job = await side.worker(queue, worker).getNextJob(token, { block: false });
-    if (!job) return 'nothing';
-    side.held.set(job.id as string, job);
-    return idOnly ? job.id : seen(job);
-  });
+  return step(
+    `fetch from ${queue}`,
+    async (side) => {
+      const job = await side.worker(queue, worker).getNextJob(token, { block: false });
+      if (!job) return 'nothing';
+      side.held.set(job.id as string, job);
+      return idOnly ? job.id : seen(job);
+    },
+    'fetch',
+  );
 }
 
 /** What a client sees of a job that it holds. */
@@ -122,11 +130,15 @@ async function takeNext(
 
 export function complete(id: string, value: unknown, on: On & { fetchNext?: boolean } = {}): Step {
   const { token = 'token', fetchNext = false } = on;
-  return step(`complete ${id}${fetchNext ? ' and fetch' : ''}`, async (side) => {
-    const job = side.holding(id);
-    const reply = await job.moveToCompleted(value, token, fetchNext);
-    return { ...((await takeNext(side, reply, on)) as object), job: seen(job) };
-  });
+  return step(
+    `complete ${id}${fetchNext ? ' and fetch' : ''}`,
+    async (side) => {
+      const job = side.holding(id);
+      const reply = await job.moveToCompleted(value, token, fetchNext);
+      return { ...((await takeNext(side, reply, on)) as object), job: seen(job) };
+    },
+    fetchNext ? undefined : 'finish',
+  );
 }
 
 /** An error whose stack is the same on every machine. */
@@ -139,18 +151,22 @@ export function failure(message: string, name = 'Error'): Error {
 
 export function fail(id: string, error: Error | string, on: On & { fetchNext?: boolean } = {}): Step {
   const { token = 'token', fetchNext = false } = on;
-  return step(`fail ${id}${fetchNext ? ' and fetch' : ''}`, async (side) => {
-    const job = side.holding(id);
-    const reply = await job.moveToFailed(
-      typeof error === 'string' ? failure(error) : error,
-      token,
-      fetchNext,
-    );
-    const next = (await takeNext(side, reply, on)) as { dueAt?: number };
-    // BullMQ does not tell when the next job is due if the fetch came with a backoff; we do.
-    if (!job.finishedOn) delete next.dueAt;
-    return { ...next, job: seen(job) };
-  });
+  return step(
+    `fail ${id}${fetchNext ? ' and fetch' : ''}`,
+    async (side) => {
+      const job = side.holding(id);
+      const reply = await job.moveToFailed(
+        typeof error === 'string' ? failure(error) : error,
+        token,
+        fetchNext,
+      );
+      const next = (await takeNext(side, reply, on)) as { dueAt?: number };
+      // BullMQ does not tell when the next job is due if the fetch came with a backoff; we do.
+      if (!job.finishedOn) delete next.dueAt;
+      return { ...next, job: seen(job) };
+    },
+    fetchNext ? undefined : 'finish',
+  );
 }
 
 /** Something done with a job object, by default a fresh one from its queue. */
