@@ -8,18 +8,19 @@ const eventOfConnection: Record<string, string> = { error: 'error', close: 'down
 
 export class BackendView {
   readonly #connection: Connection;
+  readonly #blocking: Connection;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, blocking: Connection) {
     this.#connection = connection;
+    this.#blocking = blocking;
   }
 
   get client(): Promise<RedisClient> {
     return this.#connection.ready();
   }
 
-  /** The ordinary connection: the one that waits for work is the worker's own. */
   get blockingClient(): Promise<RedisClient> {
-    return this.client;
+    return this.#blocking.ready();
   }
 
   get redisVersion(): string {

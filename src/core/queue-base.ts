@@ -110,7 +110,7 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
   }
 
   getBackend(): BackendView {
-    this.#backend ??= new BackendView(this.connection);
+    this.#backend ??= new BackendView(this.connection, this.blockingConnection);
     return this.#backend;
   }
 
@@ -174,6 +174,11 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
   /** For the end of an object's life: the work is done, or the server has been gone for as long as a call may take. */
   protected async unlessOutage(work: Promise<unknown>): Promise<void> {
     await this.connection.unlessDownFor(this.#outageMs, work);
+  }
+
+  /** The connection that waits for work or events; the ordinary one where there is none. */
+  protected get blockingConnection(): Connection {
+    return this.connection;
   }
 
   /** Opens a connection whose troubles become events of this object. */

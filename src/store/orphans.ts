@@ -25,12 +25,13 @@ export async function jobIdsByKeys(session: Session, count: number): Promise<str
   return [...ids];
 }
 
-// Ids of scheduler iterations have colons of their own, but their first part is a reserved word.
+// Ids with colons of their own are left alone: of a longer key nobody can tell where the id ends. Those of scheduler
+// iterations begin with a reserved word besides.
 function idOf(rest: string): string | undefined {
-  const [first, second] = rest.split(':', 2);
-  if (first === undefined || first === '' || reserved.has(first)) return undefined;
-  if (second !== undefined && !tails.has(second)) return undefined;
-  return first;
+  const colon = rest.indexOf(':');
+  const first = colon < 0 ? rest : rest.slice(0, colon);
+  if (first === '' || reserved.has(first)) return undefined;
+  return colon < 0 || tails.has(rest.slice(colon + 1)) ? first : undefined;
 }
 
 function escapeGlob(text: string): string {

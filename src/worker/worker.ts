@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { type Finish, givingBack } from '../core/finishing.ts';
 import type { Job } from '../core/job.ts';
 import type { FinishSettings } from '../core/job-host.ts';
-import { type BackendView, QueueBase } from '../core/queue-base.ts';
+import { QueueBase } from '../core/queue-base.ts';
 import { Upkeep } from '../maintenance/upkeep.ts';
 import { RateLimitError, YokeError, yokeError } from '../model/errors.ts';
 import { LogEvent } from '../model/logger.ts';
@@ -247,8 +247,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     return this.close(true);
   }
 
-  override getBackend(): BackendView {
-    return { ...super.getBackend(), blockingClient: this.#blocking.ready() };
+  protected override get blockingConnection(): Connection {
+    return this.#blocking;
   }
 
   get jobScheduler(): never {
