@@ -10,7 +10,7 @@ export class BackendView {
   readonly #connection: Connection;
   readonly #blocking: Connection;
 
-  constructor(connection: Connection, blocking: Connection) {
+  constructor(connection: Connection, blocking: Connection = connection) {
     this.#connection = connection;
     this.#blocking = blocking;
   }
@@ -19,6 +19,7 @@ export class BackendView {
     return this.#connection.ready();
   }
 
+  /** The one that waits for work; the ordinary one where nothing waits. */
   get blockingClient(): Promise<RedisClient> {
     return this.#blocking.ready();
   }

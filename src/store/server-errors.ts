@@ -23,7 +23,15 @@ export function hasNoFunctions(error: unknown): boolean {
   return /^NOPERM|^ERR unknown command|^OOM|unknown subcommand|not allowed/i.test(textOf(error));
 }
 
-const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH']);
+const CONNECTION_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+]);
 
 /** The connection broke, so nobody knows whether the call ran. */
 export function isLinkError(error: unknown): boolean {
@@ -31,7 +39,9 @@ export function isLinkError(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code;
   return (
     (typeof code === 'string' && CONNECTION_CODES.has(code)) ||
-    /Connection is closed|max retries per request|Stream isn't writeable|Command timed out|ECONNREFUSED|ECONNRESET/i.test(text)
+    /Connection is closed|max retries per request|Stream isn't writeable|Command timed out|ECONNREFUSED|ECONNRESET/i.test(
+      text,
+    )
   );
 }
 
@@ -44,10 +54,18 @@ export function patienceFor(error: unknown): number {
   return 0;
 }
 
+// The client library hangs the command with its arguments on the error: payloads and tokens, which end up in logs.
+function hideArguments(error: unknown): void {
+  const { command } = error as { command?: { name?: string; args?: unknown } };
+  if (command && typeof command === 'object' && command.args)
+    (error as { command: unknown }).command = { name: command.name };
+}
+
 /** What the user is told. */
 export function translateServerError(error: unknown, call: string): Error {
   if (error instanceof YokeError || error instanceof ConnectionClosedError) return error;
   const reason = textOf(error);
+  hideArguments(error);
   const cause = { cause: error };
   if (reason.startsWith('READONLY')) return yokeError('SERVER_READ_ONLY', { call }, cause);
   if (reason.startsWith('LOADING')) return yokeError('SERVER_LOADING', { call }, cause);

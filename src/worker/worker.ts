@@ -160,7 +160,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const ended = new Promise<void>((resolve) => {
       this.#end = resolve;
     });
-    await this.#untilServed();
+    await this.#untilServed(() => this.session.ready());
     if (this.closing) return ended;
     if (!this.#options.skipLockRenewal) this.#keeper.start();
     if (!this.#options.skipStalledCheck) this.#upkeep.start();
@@ -169,10 +169,10 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   // A password that is wrong now may be right later: the worker says so and stays, as it does in any other outage.
-  async #untilServed(): Promise<void> {
+  async #untilServed(ready: () => Promise<unknown>): Promise<void> {
     while (!this.closing) {
       try {
-        await this.session.ready();
+        await ready();
         return;
       } catch (error) {
         if (this.closing || !isPassing(error)) throw error;
@@ -334,8 +334,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   #announceReady(): void {
-    this.waitUntilReady().then(
-      () => setImmediate(() => this.emit('ready')),
+    this.#untilServed(() => this.waitUntilReady()).then(
+      () => setImmediate(() => this.closing || this.emit('ready')),
       (error) => this.emitError(error),
     );
   }
@@ -391,7 +391,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   #noteFetch(exchange: Exchange): void {
-    this.#fetcher.noteFetch(exchange.dueAt);
+    // A fetch that filled every slot does not look further.
+    this.#fetcher.noteFetch(exchange.jobs.length > 0 && exchange.dueAt === 0 ? undefined : exchange.dueAt);
     this.#noteEmptiness(exchange);
     if (exchange.limitedMs > 0) this.#holdOff.start(Math.min(exchange.limitedMs, this.#options.maximumRateLimitDelay));
     this.#restIfIdle();
@@ -448,11 +449,11 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     this.#holdOff.stop();
     this.#fetcher.stop();
     this.#upkeep.stop();
-    const wasAsleep = this.#fetcher.isSleeping;
+    const wasOnDuty = this.#fetcher.isOnDuty;
     await this.#blocking.close(true);
     try {
       const isIdle = await this.#slots.untilIdle(isForced ? 0 : this.#options.shutdownTimeout);
-      await this.unlessOutage(this.#partFromQueue(!isIdle, wasAsleep));
+      await this.unlessOutage(this.#partFromQueue(!isIdle, wasOnDuty));
     } catch (error) {
       this.tell('error', error);
     }
