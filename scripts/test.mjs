@@ -21,7 +21,7 @@ const bin = (path) => join(root, 'node_modules', path);
 // What talks to a server of the current leg. The other folders either need no server or choose theirs themselves.
 const ON_EVERY_SERVER = ['behaviour', 'conformance', 'transitions'];
 const ON_EVERY_ENGINE = [...ON_EVERY_SERVER, 'differential'];
-const WITHOUT_NATIVE = ['checks', 'demo', 'examples', 'model', 'server', 'types'];
+const WITHOUT_NATIVE = ['checks', 'demo', 'examples', 'model', 'server', 'testing', 'types'];
 
 const LEGS = {
   functions: { needsNative: true, folders: undefined },
@@ -30,7 +30,17 @@ const LEGS = {
 };
 
 // Settings of this shell that would send tests elsewhere than to the servers they start.
-const FOREIGN = ['REDIS_URL', 'NODE_ENV', 'YOKE_SERVER', 'YOKE_ENGINE', 'YOKE_DATA_DIR', 'YOKE_TEST_LEG'];
+const FOREIGN = [
+  'FORCE_COLOR',
+  'REDIS_URL',
+  'NODE_ENV',
+  'YOKE_SERVER',
+  'YOKE_ENGINE',
+  'YOKE_DATA_DIR',
+  'YOKE_TEST_LEG',
+];
+
+const isColoured = process.stdout.isTTY && !process.env.NO_COLOR;
 
 function parse(argv) {
   const wish = { only: undefined, filters: [], forVitest: [] };
@@ -48,7 +58,11 @@ function parse(argv) {
 function run(args, env = {}) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !FOREIGN.includes(name)));
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd: root, env: { ...clean, ...env }, stdio: 'inherit' });
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      env: { ...clean, ...(isColoured ? {} : { NO_COLOR: '1' }), ...env },
+      stdio: 'inherit',
+    });
     child.on('exit', (code) => resolve(code ?? 1));
   });
 }
@@ -59,41 +73,27 @@ function testFiles({ folders }, filters) {
     .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)));
 }
 
-/** Counts of one vitest run. A file that could not be loaded, or an error outside a test, is one failure. */
-function countsOf(report, exitCode) {
-  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
-  const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
-    readFileSync(report, 'utf8'),
-  );
-  const unloaded = testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
-  );
-  const failed = numFailedTests + unloaded.length;
-  return {
-    passed: numPassedTests,
-    failed: failed === 0 && exitCode !== 0 ? 1 : failed,
-    skipped: numPendingTests,
-  };
+/** Counts of one vitest run. One that ended badly without a failed test is a failure all the same. */
+function countsOf(file, exitCode) {
+  const none = { passed: 0, failed: 0, skipped: 0 };
+  const counts = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : none;
+  return { ...counts, failed: exitCode === 0 ? counts.failed : Math.max(counts.failed, 1) };
 }
 
 async function runLeg(name, files, forVitest) {
   const dir = mkdtempSync(join(tmpdir(), 'yoke-test-'));
-  const report = join(dir, 'report.json');
-  const reporters = [
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-    '--silent=passed-only',
-  ];
-  const code = await run([bin('vitest/vitest.mjs'), 'run', ...reporters, ...forVitest, ...files], {
+  const counts = join(dir, 'counts.json');
+  const quiet = ['--silent=passed-only', '--slowTestThreshold=10000'];
+  const reporters = ['--reporter=default', '--reporter=./scripts/count-reporter.mjs'];
+  const code = await run([bin('vitest/vitest.mjs'), 'run', ...reporters, ...quiet, ...forVitest, ...files], {
     YOKE_TEST_LEG: name,
+    YOKE_TEST_COUNTS: counts,
   });
-  const counts = countsOf(report, code);
+  const result = countsOf(counts, code);
   rmSync(dir, { recursive: true, force: true });
-  return counts;
+  return result;
 }
 
-const isColoured = process.stdout.isTTY && !process.env.NO_COLOR;
 const paint = (code, text) => (isColoured ? `\x1b[${code}m${text}\x1b[0m` : text);
 const rows = [];
 
@@ -140,7 +140,8 @@ if (only !== undefined && ![...steps, ...Object.keys(LEGS)].includes(only)) {
 const isWanted = (name) => (only === undefined ? filters.length === 0 || name in LEGS : only === name);
 
 if (isWanted('checks')) await program('checks', ['scripts/check.mjs']);
-if (isWanted('lint')) await program('lint', [bin('@biomejs/biome/bin/biome'), 'check', '.']);
+if (isWanted('lint'))
+  await program('lint', [bin('@biomejs/biome/bin/biome'), 'check', '.', '--diagnostic-level=error']);
 if (isWanted('types')) await program('types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.json', '--noEmit']);
 
 const legs = Object.keys(LEGS).filter(isWanted);
