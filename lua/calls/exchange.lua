@@ -147,7 +147,8 @@ local function look_for_work(q, arg, outcome)
     end
     if #outcome.ids < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
-      outcome.is_more = #outcome.ids > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
+      -- Behind an id that had to be dropped there may be a job.
+      outcome.is_more = #outcome.ids + #outcome.ghosts > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
       outcome.due = signals.next_due(q) or 0
     end
     is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { exchangeCall, pushComplete } from '../../src/store/generated/engine.ts';
+import {
+  type Changes,
+  changed,
+  events,
+  fields,
+  gone,
+  list,
+  pushedLeft,
+  scored,
+  text,
+  without,
+} from '../support/expected.ts';
+import { type Command, crowd, hset, job, NOW, priorityScore, ROOT, usedQueue } from '../support/given.ts';
+import { completion, edgeOf, fetching, noFetch } from './edges.ts';
+import { expectChange, fromEveryState, useTables } from './tables.ts';
+
+const tables = useTables();
+const edge = edgeOf('claim');
+const claimed: Changes = {
+  'q:active': pushedLeft('1'),
+  'q:1:lock': text('mine:1', true),
+  'q:1': fields({ processedOn: String(NOW), ats: '1' }),
+  'q:events': events(['active', { jobId: '1', prev: 'waiting' }]),
+  'q:marker': scored('0', 0),
+};
+const idsOf = (reply: unknown[]) => (reply[1] as unknown[]).filter((_, i) => i % 2 === 0);
+const nothing = (limitedMs = '0', due = '0') => [[], [], [], limitedMs, due, '', ''];
+
+describe('claim: waiting | prioritized -> active', () => {
+  fromEveryState(tables, edge, {
+    waiting: { ...claimed, 'q:wait': gone },
+    prioritized: { ...claimed, 'q:prioritized': gone },
+  });
+
+  it('the reply is the record as it was before', async () => {
+    await tables.given(usedQueue(), job('waiting', { fields: { ats: '4' } }));
+    const [, fetched] = (await tables.run(edge)) as [unknown, [string, string[]]];
+    const record = Object.fromEntries(
+      fetched[1].flatMap((name, i) => (i % 2 === 0 ? [[name, fetched[1][i + 1]]] : [])),
+    );
+    expect(fetched[0]).toBe('1');
+    expect(record).toMatchObject({ name: 'work', data: '{"n":1}', ats: '4' });
+    expect((await tables.keyspace())['q:1']!.value).toMatchObject({ ats: '5' });
+  });
+
+  it('a worker with a name signs, and the token that asks for no lease leaves none', async () => {
+    const space = await tables.given(usedQueue(), job('waiting'));
+    expect(idsOf(await tables.run(fetching({ worker: 'ann', token: '0' })))).toEqual(['1']);
+    expect(await tables.keyspace()).toEqual(
+      changed(space, {
+        ...claimed,
+        'q:wait': gone,
+        'q:1:lock': gone,
+        'q:1': fields({ processedOn: String(NOW), ats: '1', pb: 'ann' }),
+      }),
+    );
+  });
+
+  it('jobs without a priority run first, oldest first, then by priority', async () => {
+    await tables.given(
+      usedQueue(),
+      job('waiting', { id: 'b' }),
+      job('waiting', { id: 'c' }),
+      job('prioritized', { id: 'low', fields: { priority: '9' } }),
+      job('prioritized', { id: 'high', fields: { priority: '1' } }),
+    );
+    const order: unknown[] = [];
+    for (let i = 0; i < 4; i++) order.push(...idsOf(await tables.run(fetching())));
+    expect(order).toEqual(['b', 'c', 'high', 'low']);
+    expect((await tables.keyspace())['q:active']!.value).toEqual(['low', 'high', 'c', 'b']);
+  });
+
+  it('an id without a record, or with something else in its place, is dropped and told', async () => {
+    const listed: Command[] = [...usedQueue(), ['LPUSH', `${ROOT}:wait`, '1']];
+    await expectChange(tables, listed, fetching(), [[], [], ['1'], '0', '0', '', ''], { 'q:wait': gone });
+    const poisoned: Command[] = [...listed, ['SET', `${ROOT}:1`, 'x']];
+    await expectChange(tables, poisoned, fetching(), [[], [], ['1'], '0', '0', '', ''], { 'q:wait': gone });
+    const scoredOne: Command[] = [...usedQueue(), ['ZADD', `${ROOT}:prioritized`, priorityScore(1, 1), '1']];
+    await expectChange(tables, scoredOne, fetching(), [[], [], ['1'], '0', '0', '', ''], {
+      'q:prioritized': gone,
+    });
+  });
+
+  it('a worker that met such an id is told of the job behind it', async () => {
+    const given: Command[] = [...usedQueue(), ...job('waiting'), ['RPUSH', `${ROOT}:wait`, 'ghost']];
+    await expectChange(tables, given, fetching(), [[], [], ['ghost'], '0', '0', '1', ''], {
+      'q:wait': without('ghost'),
+    });
+  });
+
+  it('what is due is promoted, also while the queue is paused, full or limited', async () => {
+    const due = job('delayed', { due: NOW });
+    const promoted: Changes = {
+      'q:delayed': without('1'),
+      'q:1': fields({ delay: '0' }),
+      'q:wait': pushedLeft('1'),
+      'q:events': events(['waiting', { jobId: '1', prev: 'delayed' }]),
+    };
+    await expectChange(
+      tables,
+      [...crowd(), hset(`${ROOT}:meta`, { paused: '1' }), ...due],
+      fetching(),
+      nothing('0', String(NOW + 60_000)),
+      promoted,
+    );
+    await expectChange(
+      tables,
+      [...crowd(), hset(`${ROOT}:meta`, { concurrency: '1' }), ...due],
+      fetching(),
+      nothing('0', String(NOW + 60_000)),
+      promoted,
+    );
+  });
+
+  it('a due id without a record is dropped', async () => {
+    await expectChange(
+      tables,
+      [...usedQueue(), ['ZADD', `${ROOT}:delayed`, String(NOW * 4096), 'g']],
+      fetching(),
+      nothing(),
+      { 'q:delayed': gone },
+    );
+  });
+
+  it('a job that is not due is announced', async () => {
+    await expectChange(
+      tables,
+      [...usedQueue(), ...job('delayed', { due: NOW + 1 })],
+      fetching(),
+      nothing('0', String(NOW + 1)),
+      {},
+    );
+  });
+
+  it('a rate limit counts starts and ends with its window', async () => {
+    await tables.given(
+      usedQueue(),
+      job('waiting', { id: 'a' }),
+      job('waiting', { id: 'b' }),
+      job('waiting', { id: 'c' }),
+    );
+    const limited = fetching({ fetchCount: 3, limitMax: '2', limitMs: '5000' });
+    const first = idsOf(await tables.run(limited));
+    const second = idsOf(await tables.run(limited));
+    expect([...first, ...second]).toEqual(['a', 'b']);
+    const [, fetched, , limitedMs] = await tables.run(limited);
+    expect(fetched).toEqual([]);
+    expect(Number(limitedMs)).toBeGreaterThan(0);
+    expect(await tables.admin.get(`${ROOT}:limiter`)).toBe('2');
+  });
+
+  it('a queue that is full gives nothing', async () => {
+    const given = [
+      ...usedQueue(ROOT, { concurrency: '1' }),
+      ...job('foreign', { id: 'x' }),
+      ...job('waiting'),
+    ];
+    await expectChange(tables, given, fetching(), nothing(), {});
+  });
+
+  it('the counter of turns is forgotten with the last prioritized job', async () => {
+    await expectChange(tables, [...usedQueue(), ['SET', `${ROOT}:pc`, '8']], fetching(), nothing(), {
+      'q:pc': gone,
+    });
+  });
+
+  it('a finish and a fetch go together, finish first', async () => {
+    const argv: string[] = [];
+    pushComplete(argv, completion);
+    const exchange = {
+      call: exchangeCall,
+      argv: exchangeCall.encode({ ...noFetch, fetchCount: 1, token: 'mine:2' }, argv),
+    };
+    await tables.given(usedQueue(), job('active'), job('waiting', { id: '2' }));
+    const reply = await tables.run(exchange);
+    expect(reply[0]).toEqual(['ok', '']);
+    expect(idsOf(reply)).toEqual(['2']);
+    const after = await tables.keyspace();
+    expect(after['q:active']).toEqual(list('2')(undefined));
+    expect(after['q:events']!.value).toEqual([
+      ['event', 'completed', 'jobId', '1', 'returnvalue', '{"ok":true}', 'prev', 'active'],
+      ['event', 'active', 'jobId', '2', 'prev', 'waiting'],
+    ]);
+  });
+});
