@@ -50,6 +50,7 @@ export class Session {
   #engine: Engine | undefined;
   #starting: Promise<Engine> | undefined;
   #watchdog: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   constructor(connection: Connection, settings: SessionSettings) {
     this.#connection = connection;
@@ -106,7 +107,9 @@ export class Session {
     return this.#connection.ready();
   }
 
+  /** Nothing is sent any more; what is on its way or waits to be is given up. */
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#watchdog);
     this.#watchdog = undefined;
     for (const flight of this.#flights) flight.giveUp(new ConnectionClosedError());
@@ -151,6 +154,10 @@ export class Session {
   #fly(name: string, prepare: () => { sequence: number; send: Send }): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const begin = () => {
+        if (this.#isStopped) {
+          reject(new ConnectionClosedError());
+          return;
+        }
         const { sequence, send } = prepare();
         const flight: Flight = { sequence, name, startedAt: performance.now(), giveUp: reject };
         this.#flights.add(flight);

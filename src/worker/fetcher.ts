@@ -5,15 +5,17 @@ import type { Clock } from '../model/clock.ts';
 import type { MarkerStore } from '../store/marker-store.ts';
 
 export interface FetcherSettings {
-  /** Longest sleep in ms while no delayed job is known. */
+  /** Longest sleep in ms. */
   readonly idleMs: number;
   readonly clock: Clock;
   readonly onWake: () => void;
   readonly onError: (error: Error) => void;
 }
 
-// Even with a far-off delayed job, look in now and then: a marker can be lost.
-const LONGEST_SLEEP_MS = 10_000;
+// The two clocks drift apart; a far-off due time is looked at again this often.
+const LONGEST_ALARM_MS = 10_000;
+// Due by our clock and not by the server's: it is not asked in a hot loop until they agree.
+const OVERDUE_MS = 5;
 // What arrives here is a refusal; a broken link is waited out where the read is made.
 const PAUSE_AFTER_ERROR_MS = 1000;
 
@@ -21,6 +23,8 @@ export class Fetcher {
   readonly #markers: MarkerStore;
   readonly #settings: FetcherSettings;
   #dueAt = 0;
+  #alarm: NodeJS.Timeout | undefined;
+  #hasTakenDue = false;
   #isSleeping = false;
   #isStopped = false;
   #lastPollAt = 0;
@@ -39,10 +43,17 @@ export class Fetcher {
     return this.#isSleeping;
   }
 
-  /** A fetch was answered: the link lives, and the next delayed job is due then (0: none known). */
-  noteFetch(dueAt: number): void {
+  /** It has taken a marker that others would have been woken by. */
+  get isOnDuty(): boolean {
+    return this.#isSleeping || this.#hasTakenDue;
+  }
+
+  /** A fetch was answered: the link lives, and the next delayed job is due then (0: there is none; undefined: not told). */
+  noteFetch(dueAt: number | undefined): void {
     this.#lastPollAt = performance.now();
-    this.#dueAt = dueAt;
+    if (dueAt === undefined) return;
+    if (dueAt === 0) this.#hasTakenDue = false;
+    this.#wakeAt(dueAt);
   }
 
   /** Goes to sleep, unless asleep already. */
@@ -54,6 +65,25 @@ export class Fetcher {
 
   stop(): void {
     this.#isStopped = true;
+    clearTimeout(this.#alarm);
+  }
+
+  // The server ends a blocking read up to a tenth of a second late, so a due time has a timer of its own. The read goes
+  // on beside it.
+  #wakeAt(dueAt: number): void {
+    this.#dueAt = dueAt;
+    clearTimeout(this.#alarm);
+    if (dueAt <= 0 || this.#isStopped) return;
+    const ms = this.#settings.clock.untilMs(dueAt) || OVERDUE_MS;
+    this.#alarm = setTimeout(() => this.#ring(), Math.min(ms, LONGEST_ALARM_MS));
+  }
+
+  #ring(): void {
+    if (this.#settings.clock.untilMs(this.#dueAt) > 0) this.#wakeAt(this.#dueAt);
+    else {
+      this.#dueAt = 0;
+      this.#settings.onWake();
+    }
   }
 
   async #sleepUntilWork(): Promise<void> {
@@ -73,18 +103,12 @@ export class Fetcher {
 
   /** True if it is time to look. */
   async #sleepOnce(): Promise<boolean> {
-    const ms = this.#sleepMs();
-    if (ms <= 0) return true;
-    const wake = await this.#markers.wait(ms);
+    const wake = await this.#markers.wait(this.#settings.idleMs);
     this.#lastPollAt = performance.now();
     if (wake.kind !== 'due') return true;
     // The marker is gone for others; this worker is now the one to be awake at that time.
-    this.#dueAt = this.#dueAt > 0 ? Math.min(this.#dueAt, wake.dueAt) : wake.dueAt;
-    return this.#settings.clock.untilMs(this.#dueAt) < 1;
-  }
-
-  #sleepMs(): number {
-    if (this.#dueAt <= 0) return this.#settings.idleMs;
-    return Math.min(this.#settings.clock.untilMs(this.#dueAt), LONGEST_SLEEP_MS);
+    this.#hasTakenDue = true;
+    if (this.#dueAt === 0 || wake.dueAt < this.#dueAt) this.#wakeAt(wake.dueAt);
+    return false;
   }
 }

@@ -2,6 +2,7 @@
 // black-holes, and it can lose exactly one reply: the call has run, and its client will never hear of it.
 
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Upstream = { path: string } | { host: string; port: number };
 
@@ -26,6 +27,9 @@ interface Link {
   replies: Buffer;
   requestCount: number;
   replyCount: number;
+  /** Resolves when all delayed bytes of this direction have been passed on. */
+  requestsSent: Promise<void> | undefined;
+  repliesSent: Promise<void> | undefined;
   /** The request whose reply is lost. */
   loss: { at: number; loss: Loss } | undefined;
 }
@@ -121,6 +125,8 @@ export class LinkProxy {
       replies: Buffer.alloc(0),
       requestCount: 0,
       replyCount: 0,
+      requestsSent: undefined,
+      repliesSent: undefined,
       loss: undefined,
     };
     this.#links.add(link);
@@ -170,9 +176,23 @@ export class LinkProxy {
     }
   }
 
+  // Bytes stay in order, also when the delay ends while some are on their way.
   #forward(link: Link, to: Socket, bytes: Buffer): void {
-    if (this.#delayMs === 0) to.write(bytes);
-    else setTimeout(() => link.isDead || to.write(bytes), this.#delayMs);
+    const isRequest = to === link.server;
+    const before = isRequest ? link.requestsSent : link.repliesSent;
+    if (this.#delayMs === 0 && before === undefined) {
+      to.write(bytes);
+      return;
+    }
+    const due = performance.now() + this.#delayMs;
+    const sent: Promise<void> = (before ?? Promise.resolve()).then(async () => {
+      await sleep(Math.max(0, due - performance.now()));
+      if (!link.isDead) to.write(bytes);
+      if (isRequest && link.requestsSent === sent) link.requestsSent = undefined;
+      if (!isRequest && link.repliesSent === sent) link.repliesSent = undefined;
+    });
+    if (isRequest) link.requestsSent = sent;
+    else link.repliesSent = sent;
   }
 
   #end(link: Link, how: 'cut' | 'reset'): void {
