@@ -194,13 +194,18 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
         console.warn(message);
       },
     });
+    let isDown = false;
     connection.on('error', (error: Error) => this.emitError(error));
     connection.on('down', () => {
       if (this.closing) return;
-      this.log.warn(LogEvent.redisDisconnected);
+      isDown = true;
+      this.log.error(LogEvent.redisDisconnected);
       this.tell('ioredis:close');
     });
-    connection.on('ready', () => this.log.info(LogEvent.redisReconnected));
+    connection.on('ready', () => {
+      if (isDown) this.log.info(LogEvent.redisReconnected);
+      isDown = false;
+    });
     return connection;
   }
 

@@ -8,7 +8,6 @@ import type { FinishSettings } from '../core/job-host.ts';
 import { QueueBase } from '../core/queue-base.ts';
 import { Upkeep } from '../maintenance/upkeep.ts';
 import { RateLimitError, YokeError, yokeError } from '../model/errors.ts';
-import { LogEvent } from '../model/logger.ts';
 import {
   assertConcurrency,
   type ResolvedWorkerOptions,
@@ -26,6 +25,7 @@ import { type AnyProcessor, Executor, type Processor, type Running } from './exe
 import { Fetcher } from './fetcher.ts';
 import { HandFetcher } from './hand-fetcher.ts';
 import { HoldOff } from './hold-off.ts';
+import { JobLog } from './job-log.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { scheduleNextIteration } from './next-iteration.ts';
 import { Slots } from './slots.ts';
@@ -55,6 +55,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   readonly #options: ResolvedWorkerOptions;
   readonly #blocking: Connection;
   readonly #slots = new Slots();
+  readonly #jobLog: JobLog;
   readonly #holdOff = new HoldOff(() => this.#wake());
   readonly #byHand: HandFetcher;
   readonly #exchanger: Exchanger;
@@ -75,6 +76,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     super(name, opts, options, { workerId: options.workerId });
     this.#options = options;
     this.#concurrency = options.concurrency;
+    this.#jobLog = new JobLog(this.log, options.errorPolicy);
     this.finishSettings = {
       errorPolicy: options.errorPolicy,
       backoffStrategy: options.settings.backoffStrategy,
@@ -119,7 +121,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       intervalMs: options.stalledInterval,
       maxStalls: options.maxStalledCount,
       onStalled: (jobId) => {
-        this.log.warn(LogEvent.jobStalled, { jobId });
+        this.#jobLog.stalled(jobId);
         this.emit('stalled', jobId, 'active');
       },
       onError,
@@ -317,15 +319,15 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const settings = { ...this.finishSettings, maxStartedAttempts: this.#options.maxStartedAttempts, schema: this.#options.schema };
     return new Executor(this, processor, settings, {
       onActive: (job) => {
-        if (!this.log.isSilent) this.log.debug(LogEvent.jobPickedUp, { jobId: job.id, name: job.name });
+        this.#jobLog.pickedUp(job);
         this.tell('active', job, 'waiting');
       },
       onCompleted: (job, result) => {
-        if (!this.log.isSilent) this.log.info(LogEvent.jobCompleted, { jobId: job.id, name: job.name, attempts: job.attemptsMade });
+        this.#jobLog.completed(job);
         this.tell('completed', job, result, 'active');
       },
       onFailed: (job, error, willRetry) => {
-        this.log.warn(willRetry ? LogEvent.jobRetried : LogEvent.jobFailed, { jobId: job.id, name: job.name, attempts: job.attemptsMade, reason: error.message });
+        this.#jobLog.failed(job, error, willRetry);
         this.tell('failed', job, error, 'active');
       },
       onRateLimited: () => void this.#readLimit(),
@@ -433,7 +435,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   #loseLease(running: Running): void {
     const error = yokeError('LEASE_LOST', { jobId: running.job.id });
-    this.log.warn(LogEvent.heartbeatFailed, { jobId: running.job.id });
+    this.#jobLog.leaseLost(running.job.id as string, error);
     running.controller?.abort(error);
     this.emitError(error);
   }
