@@ -75,7 +75,6 @@ export async function withSides(
 
 // Constructors write the queue's settings in the background; nothing may be compared before.
 async function open(side: Side, name: string): Promise<void> {
-  side.queue(name).on('error', () => {});
   await side.queue(name).waitUntilReady();
   await eventually(async () => expect(await side.redis.hexists(side.key('meta', name), 'version')).toBe(1));
 }

@@ -2,6 +2,7 @@
 // the same API, so one step is written once and done by each side. What Yoke cannot create yet (flows, schedulers,
 // deduplicated jobs) BullMQ creates on both prefixes, through `reference` and `flows`.
 
+import type { EventEmitter } from 'node:events';
 import * as bullmq from 'bullmq';
 import type { Redis } from 'ioredis';
 import * as yoke from '../../src/index.ts';
@@ -101,6 +102,8 @@ export abstract class Side {
 
   #track<T extends { close(): Promise<unknown> }>(object: T): T {
     this.#closing.push(object);
+    // What a step meets it returns or throws; the error event only repeats it.
+    (object as unknown as EventEmitter).on('error', () => {});
     return object;
   }
 }

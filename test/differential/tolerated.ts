@@ -128,9 +128,9 @@ export const tolerated = {
       return fieldFollows(bullmq, yoke, 'delay', '0');
     },
   },
-  retryJobsKeepsPriority: {
+  bulkKeepsPriority: {
     reason:
-      'retryJobs puts prioritized jobs into the plain list in BullMQ, while retry keeps their priority; we always keep it',
+      'retryJobs and promoteJobs put prioritized jobs into the plain list in BullMQ, while retry and promote keep their priority; we always keep it',
     level(bullmq, yoke) {
       let isMet = false;
       for (const [suffix, list] of Object.entries(bullmq).filter(([name]) => name.endsWith(':wait'))) {
@@ -146,6 +146,76 @@ export const tolerated = {
         }
       }
       return isMet;
+    },
+  },
+  markerForGivenBack: {
+    reason:
+      'a prioritized job that is given back leaves no marker in BullMQ, so that idle workers sleep on; we leave one',
+    level(bullmq, yoke) {
+      let isMet = false;
+      for (const suffix of Object.keys(yoke).filter(
+        (name) => name.endsWith(':marker') && !(name in bullmq),
+      )) {
+        if (JSON.stringify(yoke[suffix]?.value) !== '[["0",0]]') continue;
+        delete yoke[suffix];
+        isMet = true;
+      }
+      return isMet;
+    },
+  },
+  obliterateTakesAll: {
+    reason:
+      'obliterate leaves waiting parents, with their records, and the rate limit behind in BullMQ, although nothing of the ' +
+      'queue is left that could ever release them; we remove them',
+    level(bullmq, yoke) {
+      const left = /^other:(limiter|waiting-children|parent|parent:dependencies)$/;
+      const met = Object.keys(bullmq).filter(
+        (suffix) => left.test(suffix) && !('other:meta' in bullmq) && !(suffix in yoke),
+      );
+      for (const suffix of met) delete bullmq[suffix];
+      return met.length > 0;
+    },
+  },
+  parkedPriority: {
+    reason:
+      'a job that an older client parked in the paused list keeps its place in BullMQ when its priority changes; we move it',
+    level(bullmq, yoke) {
+      const [parked] = bullmq['main:paused']?.value ?? [];
+      const [[moved] = []] = yoke['main:prioritized']?.value ?? [];
+      if (!parked || parked !== moved) return false;
+      delete bullmq['main:paused'];
+      delete yoke['main:prioritized'];
+      delete yoke['main:pc'];
+      return true;
+    },
+  },
+  drainKeepsScheduled: {
+    reason:
+      'drain cuts as many ids off the list as it removed jobs in BullMQ; around a scheduled job that leaves an id without a ' +
+      'record and loses the scheduled one. We remove exactly the drained ids',
+    level(bullmq, yoke) {
+      const theirs = bullmq['main:wait']?.value ?? [];
+      const ours = yoke['main:wait']?.value ?? [];
+      const isSlip = theirs.length === 1 && !(`main:${theirs[0]}` in bullmq) && `main:${ours[0]}` in yoke;
+      if (isSlip) bullmq['main:wait']!.value = ours;
+      return isSlip;
+    },
+  },
+  noGhosts: {
+    reason:
+      'BullMQ brings an id without a record to life as an empty job and hands it to the worker; we drop the id',
+    level(bullmq, yoke) {
+      const active = bullmq['main:active']?.value ?? [];
+      const ghosts = active.filter((id: string) => !bullmq[`main:${id}`]?.value.name);
+      for (const id of ghosts) {
+        delete bullmq[`main:${id}`];
+        delete bullmq[`main:${id}:lock`];
+        const events = bullmq['main:events'] as ComparedKey;
+        events.value = events.value.filter((row: string[]) => row[1] !== 'active' || row[3] !== id);
+      }
+      if (ghosts.length > 0 && ghosts.length === active.length && !('main:active' in yoke))
+        delete bullmq['main:active'];
+      return ghosts.length > 0;
     },
   },
 } satisfies Record<string, Tolerated>;

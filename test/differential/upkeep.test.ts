@@ -222,7 +222,7 @@ scenario('finished jobs run again', {
 });
 
 scenario('all finished jobs run again', {
-  tolerates: ['retryJobsKeepsPriority'],
+  tolerates: ['bulkKeepsPriority'],
   steps: [
     add('a', {}),
     add('b', {}),
