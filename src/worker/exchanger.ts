@@ -138,6 +138,8 @@ export class Exchanger {
       if (word === 'ok') resolve();
       else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
     }
+    // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.
+    if (finishes.length > 0 && exchange.jobs.length > 0) await untilToldAll();
     const isLate = performance.now() - sentAt > leaseMs / 4;
     if (isLate && exchange.jobs.length > 0) await this.#startLate(exchange.jobs, token, fetchCount);
     else {
@@ -167,4 +169,9 @@ export class Exchanger {
     this.#requested -= fetchCount;
     if (kept.length > 0) this.#settings.onJobs(kept, token, renewedAt);
   }
+}
+
+// Ticks come after all promise continuations that are ready, however many steps those take.
+function untilToldAll(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }

@@ -150,7 +150,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   set concurrency(value: number) {
     assertConcurrency(value);
     this.#concurrency = value;
-    if (this.isRunning()) this.#wake();
+    if (this.#isOpen) this.#wake();
   }
 
   /** Settles when the worker has been closed. */
@@ -183,7 +183,12 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     }
   }
 
+  /** Started and not closing; a paused worker runs until its last job is done. */
   isRunning(): boolean {
+    return this.#isOpen && (!this.#isPaused || this.isProcessing());
+  }
+
+  get #isOpen(): boolean {
     return this.#isStarted && !this.closing;
   }
 
@@ -212,8 +217,8 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
     const limitMs = Math.max(this.#options.drainDelay * 1000, 10_000) + this.#options.callTimeout;
     const hears = isBusy || this.#isPaused || (sinceLastPollMs !== undefined && sinceLastPollMs < limitMs);
     return {
-      isHealthy: this.isRunning() && this.connection.isUp && hears,
-      isRunning: this.isRunning(),
+      isHealthy: this.#isOpen && this.connection.isUp && hears,
+      isRunning: this.#isOpen,
       isPaused: this.#isPaused,
       sinceLastPollMs,
       runningCount: this.#slots.inHand.size,
