@@ -30,12 +30,14 @@ function limits.of(q, worker_max, worker_duration)
   return settings.limit_max or worker_max, worker_duration or settings.limit_duration
 end
 
+-- How many jobs may start, once `remaining_ms` has said that one may. A full counter then has no end of its own
+-- and never limits.
 function limits.room(q, max)
   if not max then
     return math.huge
   end
   local started = tonumber(call("GET", q.limiter)) or 0
-  return math.max(max - started, 0)
+  return started < max and max - started or math.huge
 end
 
 function limits.count_start(q, duration)
