@@ -25,7 +25,7 @@ export async function runWorkload(workload, setup) {
 
 async function runRounds(workload, setup, attempt) {
   const libraries = workload.libraries.filter((library) => setup.libraries?.includes(library) ?? true);
-  const rounds = Math.min(setup.rounds, workload.mostRounds ?? setup.rounds);
+  const rounds = roundsOf(workload, setup);
   const figures = Object.fromEntries(libraries.map((library) => [library, []]));
   const errors = {};
   for (let round = 1; round <= rounds; round++) {
@@ -45,6 +45,12 @@ async function runRounds(workload, setup, attempt) {
       : { summary: summarise(figures[library]) };
   }
   return results;
+}
+
+// A figure that hardly moves needs few rounds, and one for a quick look.
+function roundsOf({ mostRounds }, { rounds, isQuick }) {
+  if (mostRounds === undefined) return rounds;
+  return Math.min(rounds, isQuick ? 1 : mostRounds);
 }
 
 async function runOnce(workload, library, setup) {

@@ -8,7 +8,7 @@ import { WORKLOADS } from './workloads.mjs';
 const SERIES = ['yoke', 'bullmq', 'groupmq', 'bee-queue', 'bare', 'none'];
 
 const WIDTH = 860;
-const LEFT = 300;
+const LEFT = 280;
 const RIGHT = 150;
 const BAR = 13;
 const GAP = 2;
@@ -21,7 +21,7 @@ const STYLE = `
   text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #24292f; }
   .title { font-size: 15px; font-weight: 600; }
   .value, .axis { font-size: 11px; fill: #57606a; }
-  .line { stroke: #8c959f; stroke-width: 1; }
+  .line { stroke: #8c959f; opacity: 0.5; }
   .yoke { fill: #2f6fde; } .bullmq { fill: #8c959f; } .groupmq { fill: #c9822b; }
   .bee-queue { fill: #b59a1c; } .bare { fill: none; stroke: #2f6fde; stroke-dasharray: 3 2; }
   .none { fill: none; stroke: #8c959f; stroke-dasharray: 3 2; }
@@ -81,7 +81,7 @@ function legend(present) {
     .join('\n');
 }
 
-function readGroup({ id, results }) {
+function readGroup({ id, results, void: reason }) {
   const { title, inChart } = WORKLOADS.find((workload) => workload.id === id);
   const rateOf = (library) => results[library]?.summary?.rate?.median;
   const base = rateOf('bullmq');
@@ -91,5 +91,5 @@ function readGroup({ id, results }) {
     rate: rateOf(library),
     ratio: rateOf(library) / base,
   }));
-  return { title, bars };
+  return { title: reason ? `${title} (void)` : title, bars };
 }

@@ -92,7 +92,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-5ms',
-    title: 'process, concurrency 100, 5 ms handlers',
+    title: 'process at 100, 5 ms handlers',
     how: 'Handlers that wait for a 5 ms timer, a hundred at a time, next to the same loop without a queue.',
     params: { concurrency: 100, handlerMs: 5 },
     libraries: [...everybody, 'none'],
@@ -103,7 +103,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-retention',
-    title: 'process, concurrency 100, keeping the last 100',
+    title: 'process at 100, keeping the last 100',
     how: 'removeOnComplete { count: 100 } on the worker (GroupMQ: keepCompleted 100; Bee-Queue cannot).',
     params: { concurrency: 100, keepCompleted: 100 },
     libraries: ['yoke', 'bullmq', 'groupmq'],
@@ -114,7 +114,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-priorities',
-    title: 'process, concurrency 100, ten priorities',
+    title: 'process at 100, ten priorities',
     how: 'Jobs of ten priorities, mixed (GroupMQ and Bee-Queue have none).',
     params: { concurrency: 100, hasPriorities: true },
     libraries: theTwo,
@@ -125,7 +125,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-delays',
-    title: 'process, concurrency 100, delays coming due',
+    title: 'process at 100, delays coming due',
     how: 'All jobs come due at the same millisecond, with the worker waiting: from then to the last completed event (GroupMQ is left out: by default it promotes 32 jobs a second).',
     params: { concurrency: 100, hasDelays: true },
     libraries: ['yoke', 'bullmq', 'bee-queue'],
@@ -137,7 +137,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'embedded-100',
-    title: 'process, concurrency 100, on the embedded server',
+    title: 'process at 100, embedded server',
     how: 'Concurrency 100 on the WebAssembly server that Yoke brings along, over its socket.',
     server: 'embedded',
     params: { concurrency: 100 },

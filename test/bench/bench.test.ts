@@ -166,7 +166,7 @@ describe('the chart', () => {
   it('draws a bar for every library with a rate, as long as its ratio to BullMQ', () => {
     const chart: string = renderChart(run);
     const widthOf = (library: string) =>
-      Number(new RegExp(`class="${library}" x="300" y="\\d+" width="([\\d.]+)"`).exec(chart)?.[1]);
+      Number(new RegExp(`class="${library}" x="280" y="\\d+" width="([\\d.]+)"`).exec(chart)?.[1]);
     expect(widthOf('yoke') / widthOf('bullmq')).toBeCloseTo(3, 1);
     expect(widthOf('bee-queue') / widthOf('bullmq')).toBeCloseTo(4, 1);
     expect(widthOf('groupmq')).toBeNaN();
