@@ -70,6 +70,8 @@ export async function withSides(
     await pair.bullmq.close();
     await pair.yoke.close();
     vi.useRealTimers();
+    // Snapshots scan the whole server: what is left of past scenarios would slow down the next ones.
+    await server.admin.flushdb();
   }
 }
 
@@ -136,11 +138,8 @@ function groupsOf(steps: readonly Step[]): Step[][] {
   return groups;
 }
 
-export async function spacesOf(pair: Pair): Promise<[Space, Space]> {
-  return [
-    await readSpace(pair.bullmq.redis, pair.bullmq.prefix),
-    await readSpace(pair.yoke.redis, pair.yoke.prefix),
-  ];
+export function spacesOf({ bullmq, yoke }: Pair): Promise<[Space, Space]> {
+  return Promise.all([readSpace(bullmq.redis, bullmq.prefix), readSpace(yoke.redis, yoke.prefix)]);
 }
 
 export function level(
