@@ -162,16 +162,17 @@ async function addJobs() {
 }
 
 async function standing() {
-  const [counts, cleanUpState] = await Promise.all([
-    queue.getJobCounts('completed', 'failed', 'prioritized', 'delayed'),
-    queue.getJobState(cleanUpId),
-  ]);
-  const own = (stateName) => (cleanUpState === stateName ? 1 : 0);
+  // In this order: the clean-up is the last job to end, so a count taken after its end is complete.
+  const cleanUpState = await queue.getJobState(cleanUpId);
+  const counts = await queue.getJobCounts('completed', 'failed', 'prioritized', 'delayed');
+  const own = (name) => (cleanUpState === name ? 1 : 0);
+  const failed = counts.failed - own('failed');
   return {
-    done: counts.completed - own('completed'),
-    failed: counts.failed - own('failed'),
+    // The clean-up may have ended between the two.
+    done: Math.min(counts.completed - own('completed'), total - failed),
+    failed,
     waiting: counts.prioritized,
-    retrying: counts.delayed - own('delayed'),
+    retrying: Math.max(0, counts.delayed - own('delayed')),
     isOver: cleanUpState === 'completed' || cleanUpState === 'failed',
   };
 }
