@@ -10,9 +10,17 @@ const MOST_JOBS = 128;
 const MOST_BYTES = 1_000_000;
 const MOST_IN_FLIGHT = 2;
 
+export interface Added {
+  /** A new one, or that of the job which already had it. */
+  readonly id: string;
+  /** The server's time of the call. */
+  readonly at: number;
+}
+
 interface Waiting {
   readonly arg: AddArg;
-  readonly resolve: (id: string) => void;
+  readonly askedAt: number;
+  readonly resolve: (added: Added) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -27,10 +35,9 @@ export class AddBatch {
     this.#session = session;
   }
 
-  /** Resolves to the job's id: a new one, or that of the job which already had it. */
-  add(arg: AddArg): Promise<string> {
+  add(arg: AddArg): Promise<Added> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ arg, resolve, reject });
+      this.#waiting.push({ arg, askedAt: performance.now(), resolve, reject });
       this.#sendSoon();
     });
   }
@@ -64,9 +71,10 @@ export class AddBatch {
       const argv: string[] = [];
       for (const { arg } of batch) pushAdd(argv, arg);
       const flight: Promise<void> = this.#session
-        .run(addManyCall, addManyCall.encode(argv))
+        // An outage is no longer for those who waited behind others: the time they have waited counts.
+        .runTimed(addManyCall, addManyCall.encode(argv), batch.at(-1)?.askedAt)
         .then(
-          (outcome) => settleBatch(batch, outcome as string[]),
+          ({ body, at }) => settleBatch(batch, body as string[], at),
           (error) => {
             for (const { reject } of batch) reject(error);
           },
@@ -92,12 +100,12 @@ export class AddBatch {
   }
 }
 
-function settleBatch(batch: readonly Waiting[], outcome: readonly string[]): void {
+function settleBatch(batch: readonly Waiting[], outcome: readonly string[], at: number): void {
   for (let i = 0; i < batch.length; i++) {
     const word = outcome[2 * i]!;
     const value = outcome[2 * i + 1]!;
     const { arg, resolve, reject } = batch[i]!;
-    if (word === 'added' || word === 'duplicate') resolve(value);
+    if (word === 'added' || word === 'duplicate') resolve({ id: value, at });
     else reject(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }));
   }
 }

@@ -9,6 +9,8 @@ export interface RedisClient {
   connect(): Promise<unknown>;
   disconnect(reconnect?: boolean): void;
   quit(): Promise<unknown>;
+  /** Rejects all that is sent and unanswered. Not documented, but there since version 4. */
+  flushQueue?(error: Error, queues: { offlineQueue?: boolean; commandQueue?: boolean }): void;
   on(event: string, listener: (...args: never[]) => void): unknown;
   once(event: string, listener: (...args: never[]) => void): unknown;
   off(event: string, listener: (...args: never[]) => void): unknown;

@@ -33,6 +33,9 @@ const MAX_RETRY_DELAY_MS = 1000;
 // A server that loads its data is asked this often whether it is done, whatever time it estimates.
 const LOADING_RETRY_MS = 500;
 
+// As ioredis says it itself where it does not send again.
+const LINK_LOST_TEXT = 'Connection is closed.';
+
 function retryDelayMs(tries: number): number {
   return Math.min(20 * 2 ** Math.min(tries, 10), MAX_RETRY_DELAY_MS);
 }
@@ -144,7 +147,7 @@ export class Connection extends EventEmitter {
     }
   }
 
-  /** Cuts a link that hangs. ioredis reconnects and sends unanswered calls again. A user's instance is left alone. */
+  /** Cuts a link that hangs; calls on it are rejected and ioredis reconnects. A user's instance is left alone. */
   drop(): void {
     if (!this.isOwned || !this.#client) return;
     for (const node of this.#client.nodes?.() ?? [this.#client]) node.stream?.destroy();
@@ -261,6 +264,9 @@ export class Connection extends EventEmitter {
     listen('error', (error: Error) => this.emit('error', translateServerError(error, 'connect')));
     listen('close', () => {
       clearTimeout(this.#greeting);
+      // What is unanswered is rejected now rather than sent again by the client library: only its caller knows
+      // whether it is still wanted then.
+      if (this.isOwned && !this.isFailFast) client.flushQueue?.(new Error(LINK_LOST_TEXT), { offlineQueue: false });
       this.emit('down');
     });
     listen('ready', () => {

@@ -21,20 +21,32 @@ export interface SessionSettings {
   readonly mode: EngineMode;
   /** Waits for a server that takes no writes as long as for one that is gone, because its caller cannot do better. */
   readonly isPatient?: boolean;
+  /** Milliseconds after which a call without an answer is given up. Default two minutes. */
+  readonly giveUpAfterMs?: number;
 }
 
 // Shorter than the five minutes for which the server remembers outcomes.
 const GIVE_UP_AFTER_MS = 120_000;
 const PAUSE_BETWEEN_TRIES_MS = 100;
+// No more than it takes to know that the link is down; then the wait is for the link.
+const PAUSE_AFTER_LOSS_MS = 10;
 // The server keeps the outcomes of 256 calls of one client (lua/lib/replay.lua); more must not be on their way.
 const MOST_IN_FLIGHT = 128;
 const LAYOUT = '1';
 
 type Send = (engine: Engine, client: RedisClient) => Promise<unknown>;
 
+export interface TimedReply {
+  readonly body: unknown[];
+  /** The server's time at which the call ran; what it stored as "now". */
+  readonly at: number;
+}
+
 interface Flight {
   readonly sequence: number;
   readonly name: string;
+  /** When its caller began to wait; it may have waited to be sent. */
+  readonly askedAt: number;
   readonly startedAt: number;
   giveUp: (error: Error) => void;
 }
@@ -51,10 +63,12 @@ export class Session {
   #starting: Promise<Engine> | undefined;
   #watchdog: NodeJS.Timeout | undefined;
   #isStopped = false;
+  readonly #giveUpAfterMs: number;
 
   constructor(connection: Connection, settings: SessionSettings) {
     this.#connection = connection;
     this.#settings = settings;
+    this.#giveUpAfterMs = settings.giveUpAfterMs ?? GIVE_UP_AFTER_MS;
   }
 
   get root(): string {
@@ -79,20 +93,25 @@ export class Session {
   }
 
   /** Runs a call that changes something, exactly once, and returns its reply. */
-  async run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+  async run(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<unknown[]> {
+    return (await this.runTimed(call, args, askedAt)).body;
+  }
+
+  async runTimed(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<TimedReply> {
     this.#beforeCall();
-    const reply = await this.#fly(call.name, () => {
+    const prepare = () => {
       const sequence = ++this.#sequence;
       const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
-      return { sequence, send: (engine) => engine.run(call, this.root, [...head, ...args]) };
-    });
-    return this.#read(call, reply);
+      const send: Send = (engine) => engine.run(call, this.root, [...head, ...args]);
+      return { sequence, send };
+    };
+    return this.#read(call, await this.#fly(call.name, prepare, askedAt));
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
     this.#beforeCall();
     const send: Send = (engine) => engine.run(call, this.root, [this.#toldTime(), ...args]);
-    return this.#read(call, await this.#fly(call.name, () => ({ sequence: 0, send })));
+    return this.#read(call, await this.#fly(call.name, () => ({ sequence: 0, send }))).body;
   }
 
   /** A single command of the server, one that may run twice without harm. */
@@ -117,10 +136,10 @@ export class Session {
   }
 
   // Every reply opens with a word and the server's time.
-  #read(call: EngineCall, reply: unknown): unknown[] {
+  #read(call: EngineCall, reply: unknown): TimedReply {
     const [word, now, body] = reply as [string, string, unknown[]];
     this.clock.observe(Number(now));
-    if (word === 'ok') return body;
+    if (word === 'ok') return { body, at: Number(now) };
     if (word === 'layout_unknown') throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
     throw yokeError('CALL_REFUSED', { call: call.name, reason: word });
   }
@@ -151,7 +170,7 @@ export class Session {
   }
 
   // In the order in which they were asked for; numbers are given when a call is sent.
-  #fly(name: string, prepare: () => { sequence: number; send: Send }): Promise<unknown> {
+  #fly(name: string, prepare: () => { sequence: number; send: Send }, askedAt = performance.now()): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const begin = () => {
         if (this.#isStopped) {
@@ -159,7 +178,7 @@ export class Session {
           return;
         }
         const { sequence, send } = prepare();
-        const flight: Flight = { sequence, name, startedAt: performance.now(), giveUp: reject };
+        const flight: Flight = { sequence, name, askedAt, startedAt: performance.now(), giveUp: reject };
         this.#flights.add(flight);
         this.#watch();
         this.#tryUntilAnswered(flight, send)
@@ -182,6 +201,7 @@ export class Session {
   ): Promise<unknown> {
     for (;;) {
       try {
+        await this.#untilSendable(flight);
         const engine = this.#engine ?? (await this.#start());
         const client = this.#connection.client ?? (await this.#connection.ready());
         return await send(engine, client);
@@ -191,27 +211,38 @@ export class Session {
     }
   }
 
+  // During an outage calls wait here and not in the client library: what is given up meanwhile must not run after it.
+  // A user's instance keeps its own rules.
+  async #untilSendable(flight: Flight): Promise<void> {
+    const connection = this.#connection;
+    if (connection.client && !connection.isUp && connection.isOwned && !connection.isFailFast) {
+      await connection.whenUp(this.#giveUpAfterMs - (performance.now() - flight.askedAt));
+    }
+    const waitedMs = performance.now() - flight.askedAt;
+    if (waitedMs > this.#giveUpAfterMs) throw outcomeUnknown(flight, waitedMs);
+  }
+
   // Returns if the call is worth another try, after a pause; throws what the user is told if not.
   async #orGiveUp(flight: Flight, error: unknown): Promise<void> {
     if (this.#connection.isClosed || error instanceof ConnectionClosedError) throw new ConnectionClosedError();
-    const waitedMs = performance.now() - flight.startedAt;
+    if (error instanceof OutcomeUnknownError) throw error;
+    const waitedMs = performance.now() - flight.askedAt;
     const isLink = isLinkError(error);
     if (isLink && this.#connection.isFailFast) throw error;
     if (waitedMs > this.#patience(error, isLink)) {
       throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
     }
     if (String(error).includes('READONLY')) this.#connection.drop();
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_BETWEEN_TRIES_MS));
-    await this.#connection.whenUp(GIVE_UP_AFTER_MS - waitedMs);
+    await new Promise((resolve) => setTimeout(resolve, isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS));
   }
 
   #patience(error: unknown, isLink: boolean): number {
     const patience = patienceFor(error);
-    return isLink || (this.#settings.isPatient && patience > 0) ? GIVE_UP_AFTER_MS : patience;
+    return isLink || (this.#settings.isPatient && patience > 0) ? this.#giveUpAfterMs : patience;
   }
 
-  // One timer for all flights. A link that stays silent past the deadline is dropped; the client library then
-  // reconnects and sends what is unanswered again.
+  // One timer for all flights. A link that stays silent past the deadline is dropped; what is unanswered is sent
+  // again on the next.
   #watch(): void {
     if (this.#watchdog) return;
     const { callTimeoutMs } = this.#settings;
@@ -220,8 +251,8 @@ export class Session {
       const now = performance.now();
       let isSilent = false;
       for (const flight of this.#flights) {
-        const waitedMs = now - flight.startedAt;
-        if (waitedMs > GIVE_UP_AFTER_MS) {
+        const waitedMs = now - flight.askedAt;
+        if (waitedMs > this.#giveUpAfterMs) {
           this.#land(flight);
           flight.giveUp(outcomeUnknown(flight, waitedMs));
         } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
