@@ -44,7 +44,8 @@ return {
   run = function(q, arg)
     -- check
     local wait_ms = call("PTTL", q.stalled_check)
-    if wait_ms ~= -2 then
+    -- A mutex without an end was not left by a tick; it would stop all of them for ever.
+    if wait_ms >= 0 then
       return { {}, tostring(math.max(wait_ms, 1)) }
     end
     events.check(q)

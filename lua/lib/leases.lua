@@ -33,7 +33,7 @@ end
 local function has_suspects(q)
   local known = rawget(q, "has_suspects")
   if known == nil then
-    known = call("EXISTS", q.stalled) == 1
+    known = call("SCARD", q.stalled) > 0
     rawset(q, "has_suspects", known)
   end
   return known
@@ -53,7 +53,9 @@ end
 
 function leases.extend(q, id, token, ms)
   call("SET", keys.lock(q, id), token, "PX", ms)
-  call("SREM", q.stalled, id)
+  if has_suspects(q) then
+    call("SREM", q.stalled, id)
+  end
 end
 
 return leases

@@ -16,7 +16,8 @@ local KEPT_MS = "300000"
 -- again, it is refused rather than done twice.
 local MOST_KEPT = 256
 
--- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first.
+-- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first. Not being able
+-- to is no reason to tell the client that its call failed.
 local function remember(key, past, floor, sequence, outcome)
   floor = past and math.max(floor, past[1]) or floor
   local memory = { floor }
@@ -66,13 +67,15 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   end
 
   local is_done, outcome = pcall(handler.run, q, arg, batch)
+
+  -- settle
   settle(q)
   if not is_done then
     error(outcome, 0)
   end
   local payloads = outcome.records
   outcome.records = nil
-  remember(key, past, floor, sequence, outcome)
+  pcall(remember, key, past, floor, sequence, outcome)
   outcome.records = payloads
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end

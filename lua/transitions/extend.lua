@@ -12,6 +12,7 @@ return function(q, arg)
   if refusal then
     return refusal
   end
+  leases.look(q)
 
   -- write
   leases.extend(q, arg.job_id, arg.token, arg.lease_ms)

@@ -1,0 +1,223 @@
+// An error at any command of a call leaves nothing of an item that was still checking. Past its check an item may
+// be half done (a script does not roll back), but its neighbours in the batch are not touched by it.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addManyCall,
+  exchangeCall,
+  extendManyCall,
+  pushAdd,
+  pushComplete,
+  pushExtend,
+  pushRetry,
+} from '../../src/store/generated/engine.ts';
+import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.ts';
+import type { Keyspace } from '../support/keyspace.ts';
+import { startLegServer, type TestServer } from '../support/leg.ts';
+import { addition, completion, type Edge, edges, fetching, noFetch } from './edges.ts';
+import { queueRequests } from './requests.ts';
+import { commandsOf, type Run, runShim } from './shim.ts';
+import { keyspaceOf, type Request, seed, startOf } from './tables.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startLegServer();
+});
+afterAll(() => server?.stop());
+
+/** Fails the call at every command in turn; tells each run and what it left. */
+async function atEveryCommand(
+  given: readonly Command[],
+  request: Request,
+  told: (run: Run, at: string) => Promise<void>,
+): Promise<number> {
+  await seed(server.admin, given);
+  const whole = await runShim(server.admin, request);
+  const count = commandsOf(whole).length;
+  for (let k = 1; k <= count; k++) {
+    await seed(server.admin, given);
+    const run = await runShim(server.admin, request, k);
+    const failed = commandsOf(run)[k - 1]!;
+    await told(run, `${failed.command}, command ${k}, ${failed.phase} of item ${failed.item}`);
+  }
+  return count;
+}
+
+const hasWritten = (run: Run, k: number) =>
+  commandsOf(run)
+    .slice(0, k)
+    .some((step) => step.isEffective);
+
+/** A tick of the upkeep takes its mutex and gathers suspects before and beside the jobs it reclaims. */
+function itemsPart(edge: Edge, space: Keyspace): Keyspace {
+  if (edge.transition !== 'reclaim') return space;
+  const { 'q:stalled': _suspects, 'q:stalled-check': _mutex, ...rest } = space;
+  return rest;
+}
+
+describe('an error at every command in turn', () => {
+  for (const edge of edges) {
+    const legal = states.filter((state) => edge.successes.includes(edge.replies[state]));
+    it(`${edge.transition}, ${edge.title}`, async () => {
+      for (const state of legal) {
+        const given = startOf(edge, state);
+        await seed(server.admin, given);
+        const before = itemsPart(edge, await keyspaceOf(server.admin));
+        let k = 0;
+        const count = await atEveryCommand(given, edge, async (run, at) => {
+          k++;
+          const step = commandsOf(run)[k - 1]!;
+          const isPastCheck =
+            step.phase === 'write' || step.phase === 'settle' || (step.item === 0 && hasWritten(run, k - 1));
+          if (!isPastCheck)
+            expect(itemsPart(edge, await keyspaceOf(server.admin)), `${state}: ${at}`).toEqual(before);
+          // Whoever was refused by an error has to hear of it.
+          if (step.item > 0 && edge.transition !== 'reclaim') {
+            expect(run.error ?? JSON.stringify(run.reply), `${state}: ${at}`).toContain('injected');
+          }
+        });
+        expect(count, state).toBeGreaterThan(2);
+      }
+    });
+  }
+
+  for (const request of queueRequests) {
+    it(`the call ${request.title}`, async () => {
+      await seed(server.admin, request.given);
+      const before = await keyspaceOf(server.admin);
+      let k = 0;
+      await atEveryCommand(request.given, request, async (run, at) => {
+        k++;
+        if (hasWritten(run, k - 1)) return;
+        const step = commandsOf(run)[k - 1]!;
+        // Items of a batch are on their own; the call itself leaves nothing before its first write.
+        if (step.item === 0 && (step.phase === 'none' || step.phase === 'check'))
+          expect(await keyspaceOf(server.admin), at).toEqual(before);
+      });
+    });
+  }
+});
+
+describe('an error in the middle of a batch', () => {
+  const adds = (...ids: string[]) => {
+    const argv: string[] = [];
+    for (const id of ids) pushAdd(argv, { ...addition, jobId: id });
+    return { call: addManyCall, argv: addManyCall.encode(argv) };
+  };
+  const exchange = (push: (argv: string[], id: string) => void, ...ids: string[]) => {
+    const argv: string[] = [];
+    for (const id of ids) push(argv, id);
+    return { call: exchangeCall, argv: exchangeCall.encode(noFetch, argv) };
+  };
+  const completions = (...ids: string[]) =>
+    exchange((argv, id) => pushComplete(argv, { ...completion, jobId: id }), ...ids);
+  const retries = (...ids: string[]) =>
+    exchange(
+      (argv, id) =>
+        pushRetry(argv, { jobId: id, token: TOKEN, isNext: false, reason: 'r', stacktrace: '[]' }),
+      ...ids,
+    );
+  const extensions = (...ids: string[]) => {
+    const argv: string[] = [];
+    for (const jobId of ids) pushExtend(argv, { jobId, token: TOKEN, leaseMs: '60000' });
+    return { call: extendManyCall, argv: extendManyCall.encode(argv) };
+  };
+  const threeActive = [
+    ...crowd(),
+    ...job('active', { id: 'a' }),
+    ...job('active', { id: 'b' }),
+    ...job('active', { id: 'c' }),
+  ];
+  const wordsOf = (run: Run) => {
+    const body = run.reply![2];
+    return (Array.isArray(body[0]) ? body[0] : body).filter((_, i) => i % 2 === 0);
+  };
+
+  for (const [title, batch, given, success] of [
+    ['adds', adds, crowd(), 'added'],
+    ['completions', completions, threeActive, 'ok'],
+    ['retries', retries, threeActive, 'ok'],
+    ['extensions', extensions, threeActive, 'ok'],
+  ] as const) {
+    it(`of ${title}: the first and the third are done`, async () => {
+      await seed(server.admin, given);
+      await runShim(server.admin, batch('a', 'c'));
+      const withoutSecond = await keyspaceOf(server.admin);
+      let inSecond = 0;
+      let k = 0;
+      await atEveryCommand(given, batch('a', 'b', 'c'), async (run, at) => {
+        k++;
+        const step = commandsOf(run)[k - 1]!;
+        if (step.item !== 2) return;
+        inSecond++;
+        expect(wordsOf(run), at).toEqual([success, 'error', success]);
+        if (step.phase === 'check') expect(await keyspaceOf(server.admin), at).toEqual(withoutSecond);
+      });
+      expect(inSecond).toBeGreaterThan(1);
+    });
+  }
+
+  it('of a fetch: the finishes beside it stand and are told, and what was claimed is given', async () => {
+    const argv: string[] = [];
+    pushComplete(argv, completion);
+    const request = {
+      call: exchangeCall,
+      argv: exchangeCall.encode({ ...noFetch, fetchCount: 4, token: 'mine:2' }, argv),
+    };
+    const given = [
+      ...crowd(),
+      ...job('active'),
+      ...job('waiting', { id: 'w3' }),
+      ...job('waiting', { id: 'w4' }),
+    ];
+    let k = 0;
+    let troubles = 0;
+    await atEveryCommand(given, request, async (run, at) => {
+      k++;
+      const step = commandsOf(run)[k - 1]!;
+      const claim = run.items[step.item - 1];
+      if (claim?.name !== 'claim') return;
+      troubles++;
+      const [finished, fetched, , , , , trouble] = run.reply![2] as [
+        string[],
+        unknown[],
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        string,
+      ];
+      expect(finished, at).toEqual(['ok', '']);
+      expect(trouble, at).toContain('injected');
+      const active = ((await keyspaceOf(server.admin))['q:active']?.value ?? []) as string[];
+      for (let i = 0; i < fetched.length; i += 2) expect(active, at).toContain(fetched[i]);
+      if (step.phase === 'check')
+        expect(active.filter((id) => id !== 'x1').length, at).toBe(fetched.length / 2);
+    });
+    expect(troubles).toBeGreaterThan(4);
+    // What the error kept from being fetched is there for the next one.
+    await seed(server.admin, given);
+    const again = await runShim(server.admin, fetching({ fetchCount: 1 }));
+    expect((again.reply![2][1] as unknown[])[0]).toBe('w1');
+  });
+
+  it('of the upkeep: the other suspects are recovered', async () => {
+    const { call, argv } = queueRequests.find(({ title }) => title === 'maintain')!;
+    const ids = ['a', 'b', 'c'];
+    const given: Command[] = [
+      ...crowd(),
+      ...ids.flatMap((id) => job('expired', { id })),
+      ['SADD', `${ROOT}:stalled`, ...ids],
+    ];
+    let k = 0;
+    let inItem = 0;
+    await atEveryCommand(given, { call, argv }, async (run, at) => {
+      k++;
+      const step = commandsOf(run)[k - 1]!;
+      if (step.item === 0 || step.phase !== 'check') return;
+      inItem++;
+      expect((run.reply![2][0] as string[]).length, at).toBe(2);
+    });
+    expect(inItem).toBeGreaterThan(3);
+  });
+});
