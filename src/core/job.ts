@@ -214,7 +214,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
     const keep = keepOf(this.opts.removeOnComplete, this.#settings.removeOnComplete);
     const exchange = await this.#finish(completing(this.#id, token, result, keep), token, fetchNext);
     this.returnvalue = (returnValue || undefined) as ReturnType;
-    this.finishedOn = Math.floor(this.queue.inspect.session.clock.now());
+    this.finishedOn = exchange.at;
     this.attemptsMade += 1;
     return nextJobData(exchange);
   }
@@ -235,7 +235,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
     this.stacktrace = traces.list;
     this.attemptsMade += 1;
     if (plan.next === 'delay') this.delay = plan.delayMs;
-    if (plan.next === 'fail') this.finishedOn = Math.floor(this.queue.inspect.session.clock.now());
+    if (plan.next === 'fail') this.finishedOn = exchange.at;
     return plan.next === 'retry' ? undefined : nextJobData(exchange);
   }
 

@@ -18,6 +18,7 @@ import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts
 import { validateWith } from '../model/schema.ts';
 import type { FinishedStatus } from '../model/states.ts';
 import { version } from '../model/version.ts';
+import type { Added } from '../store/add-batch.ts';
 import type { AddArg } from '../store/job-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
 import { QueueSchedulers } from './queue-schedulers.ts';
@@ -101,8 +102,7 @@ export class Queue<
     this.#assertOpen();
     const checked = this.#checked(data);
     const job = this.#prepare(name, checked instanceof Promise ? await checked : checked, opts);
-    job.job.id = await this.jobs.add(job.arg);
-    this.#stamp(job);
+    this.#place(job, await this.jobs.add(job.arg));
     this.emit('waiting', job.job);
     return job.job;
   }
@@ -127,9 +127,8 @@ export class Queue<
         refused.push({ index, error: outcome.reason });
         return;
       }
-      entry.job.id = outcome.value;
-      this.#stamp(entry);
-      added.push(outcome.value);
+      this.#place(entry, outcome.value);
+      added.push(outcome.value.id);
     });
     if (refused.length > 0) {
       if (added.length === 0 && refused.every(({ error }) => error === refused[0]!.error))
@@ -324,9 +323,10 @@ export class Queue<
     return { job, arg, hasTimestamp: options.timestamp !== undefined };
   }
 
-  // The server decided when the job was created; the reply brought its time.
-  #stamp({ job, hasTimestamp }: Prepared<DataType, ResultType, NameType>): void {
-    if (!hasTimestamp) job.timestamp = Math.floor(this.session.clock.now());
+  // The server decides on ids, and on the time of creation unless the caller has.
+  #place({ job, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
+    job.id = id;
+    if (!hasTimestamp) job.timestamp = at;
   }
 
   async #writeMeta(): Promise<void> {

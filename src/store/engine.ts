@@ -14,6 +14,8 @@ export class Engine {
   #loading: Promise<void> | undefined;
   // Servers before 7 refuse the line that carries a script's flags.
   #takesFlags = true;
+  /** Digests of the scripts whose source this server has been sent. */
+  readonly #given = new Set<string>();
 
   constructor(client: RedisClient, mode: EngineMode = 'functions') {
     this.#client = client;
@@ -49,11 +51,16 @@ export class Engine {
 
   async #runScript(call: EngineCall, root: string, argv: readonly string[]): Promise<unknown> {
     const script = scriptFor(call, this.#takesFlags);
-    try {
-      return await this.#client.call('EVALSHA', [script.sha, 1, root, ...argv]);
-    } catch (error) {
-      if (!isScriptMissing(error)) throw error;
+    if (this.#given.has(script.sha)) {
+      try {
+        return await this.#client.call('EVALSHA', [script.sha, 1, root, ...argv]);
+      } catch (error) {
+        if (!isScriptMissing(error)) throw error;
+        this.#given.clear();
+      }
     }
+    // With its source the first time: a first try by digest would be refused and come after calls made later.
+    this.#given.add(script.sha);
     try {
       return await this.#client.call('EVAL', [script.source, 1, root, ...argv]);
     } catch (error) {

@@ -1,7 +1,7 @@
 // Typed verbs over one queue, a few lines each. Adds wait for the end of the turn; any other call of the same object
 // sends them first.
 
-import { AddBatch } from './add-batch.ts';
+import { AddBatch, type Added } from './add-batch.ts';
 import {
   type AddArg,
   addLogCall,
@@ -42,7 +42,7 @@ export class JobStore {
     session.sendFirst(() => this.#adds.flush());
   }
 
-  add(arg: AddArg): Promise<string> {
+  add(arg: AddArg): Promise<Added> {
     return this.#adds.add(arg);
   }
 

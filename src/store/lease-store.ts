@@ -15,6 +15,8 @@ import { yokeError } from '../model/errors.ts';
 import type { Session } from './session.ts';
 
 export interface Exchange {
+  /** The server's time of the exchange. */
+  readonly at: number;
   /** Word and value of each finish, in the order handed in. */
   readonly finished: readonly string[];
   readonly jobs: readonly JobRecord[];
@@ -46,16 +48,16 @@ export class LeaseStore {
 
   /** Hands in finishes (encoded by the `push…` functions of the engine) and fetches. */
   async exchange(finishes: string[], arg: ExchangeCallArg): Promise<Exchange> {
-    const reply = await this.session.run(exchangeCall, exchangeCall.encode(arg, finishes));
-    const [finished, fetched, ghosts, limitedMs, dueAt, isMore, reason] = reply as ExchangeReply;
-    const now = Math.floor(this.session.clock.now());
+    const { body, at } = await this.session.runTimed(exchangeCall, exchangeCall.encode(arg, finishes));
+    const [finished, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
     const jobs: JobRecord[] = [];
     for (let i = 0; i < fetched.length; i += 2) {
       const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
-      markStarted(record, now, arg.worker);
+      markStarted(record, at, arg.worker);
       jobs.push(record);
     }
     return {
+      at,
       finished,
       jobs,
       ghosts,

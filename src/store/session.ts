@@ -215,11 +215,12 @@ export class Session {
   // A user's instance keeps its own rules.
   async #untilSendable(flight: Flight): Promise<void> {
     const connection = this.#connection;
+    const waitedMs = () => performance.now() - flight.askedAt;
     if (connection.client && !connection.isUp && connection.isOwned && !connection.isFailFast) {
-      await connection.whenUp(this.#giveUpAfterMs - (performance.now() - flight.askedAt));
+      await connection.whenUp(this.#giveUpAfterMs - waitedMs());
+      if (!connection.isUp && !connection.isClosed) throw outcomeUnknown(flight, waitedMs());
     }
-    const waitedMs = performance.now() - flight.askedAt;
-    if (waitedMs > this.#giveUpAfterMs) throw outcomeUnknown(flight, waitedMs);
+    if (waitedMs() > this.#giveUpAfterMs) throw outcomeUnknown(flight, waitedMs());
   }
 
   // Returns if the call is worth another try, after a pause; throws what the user is told if not.

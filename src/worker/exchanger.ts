@@ -26,7 +26,7 @@ export interface ExchangerSettings {
 
 interface PendingFinish {
   readonly finish: Finish;
-  readonly resolve: () => void;
+  readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -59,8 +59,8 @@ export class Exchanger {
     return this.#requested === 0 && !this.#wantsWork && this.#finishes.length === 0;
   }
 
-  /** Resolves when the server has accepted it; rejects with the refusal. */
-  finish(finish: Finish): Promise<void> {
+  /** Resolves to the server's time when it has accepted it; rejects with the refusal. */
+  finish(finish: Finish): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#finishes.push({ finish, resolve, reject });
       this.schedule();
@@ -135,7 +135,7 @@ export class Exchanger {
     for (let i = 0; i < finishes.length; i++) {
       const word = exchange.finished[2 * i]!;
       const { finish, resolve, reject } = finishes[i]!;
-      if (word === 'ok') resolve();
+      if (word === 'ok') resolve(exchange.at);
       else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
     }
     // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.

@@ -71,7 +71,7 @@ export class Executor {
   readonly #host: JobHost;
   readonly #settings: ExecutorSettings;
   readonly #events: ExecutorEvents;
-  readonly #handIn: (running: Running, finish: Finish) => Promise<void>;
+  readonly #handIn: (running: Running, finish: Finish) => Promise<number>;
   /** BullMQ's rule: a handler that declares three parameters gets a signal. */
   readonly takesSignal: boolean;
   readonly #processor: AnyProcessor;
@@ -81,7 +81,7 @@ export class Executor {
     processor: AnyProcessor,
     settings: ExecutorSettings,
     events: ExecutorEvents,
-    handIn: (running: Running, finish: Finish) => Promise<void>,
+    handIn: (running: Running, finish: Finish) => Promise<number>,
   ) {
     this.#host = host;
     this.#processor = processor;
@@ -177,9 +177,8 @@ export class Executor {
   async #complete(running: Running, value: unknown): Promise<void> {
     const { job, token } = running;
     const result = encodePayload(value, { what: 'return value', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: 'null' });
-    await this.#handIn(running, completing(job.id as string, token, result, keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete)));
+    job.finishedOn = await this.#handIn(running, completing(job.id as string, token, result, keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete)));
     job.returnvalue = value;
-    job.finishedOn = this.#now();
     job.attemptsMade += 1;
     this.#events.onCompleted(job, value);
   }
@@ -195,8 +194,7 @@ export class Executor {
     else if (plan.next === 'delay') await this.#handIn(running, delaying(id, token, plan.delayMs, attempt));
     else {
       const keep = keepOf(job.opts.removeOnFail, this.#settings.removeOnFail);
-      await this.#handIn(running, failing(id, token, attempt, job.opts.attempts ?? 0, keep));
-      job.finishedOn = this.#now();
+      job.finishedOn = await this.#handIn(running, failing(id, token, attempt, job.opts.attempts ?? 0, keep));
     }
     job.failedReason = reason;
     job.stacktrace = traces.list;
@@ -213,10 +211,6 @@ export class Executor {
       this.#events.onError(broken as Error);
       return { next: 'fail' } as const;
     }
-  }
-
-  #now(): number {
-    return Math.floor(this.#host.inspect.session.clock.now());
   }
 }
 

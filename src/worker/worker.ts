@@ -387,7 +387,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   // The slot is free as soon as the outcome is known: its finish and the fetch of a successor go in one call.
-  #handIn(running: Running, finish: Finish): Promise<void> {
+  #handIn(running: Running, finish: Finish): Promise<number> {
     this.#slots.free(running);
     return this.#exchanger.finish(finish);
   }
@@ -479,7 +479,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   async #abandonAll(): Promise<void> {
-    const returns: Promise<void>[] = [];
+    const returns: Promise<unknown>[] = [];
     for (const running of this.#slots.inHand.values()) {
       // Its outcome is on its way already.
       if (running.isDone) continue;

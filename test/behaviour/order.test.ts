@@ -13,15 +13,13 @@ const keyspace = (queue: Queue) => snapshot(bundle.server.admin, `${queue.qualif
 it('a partly refused addBulk adds the others and names them', async () => {
   const queue = bundle.queue();
   await queue.getVersion();
-  // Prioritized jobs have nowhere to go; plain ones do.
-  await bundle.server.admin.set(queue.keys.prioritized!, 'not a sorted set');
   const rows = [
     { name: 'a', data: 1, opts: { jobId: 'a' } },
     { name: 'b', data: 2, opts: { jobId: 'b', delay: 1000 } },
     { name: 'c', data: 3, opts: { jobId: 'c' } },
   ];
+  // Delayed jobs have nowhere to go; plain ones do.
   await bundle.server.admin.set(queue.keys.delayed!, 'not a sorted set');
-  await bundle.server.admin.del(queue.keys.prioritized!);
   const error = (await queue.addBulk(rows).catch((thrown: unknown) => thrown)) as BulkAddError;
   expect(error).toBeInstanceOf(BulkAddError);
   expect(error).toMatchObject({ name: 'BulkAddError', code: 'PARTLY_REFUSED', added: ['a', 'c'] });

@@ -44,7 +44,8 @@ it('the job in completed has its result, times and counters', async () => {
   const [job] = await completed;
   expect(job).toMatchObject({ returnvalue: 7, attemptsMade: 1, attemptsStarted: 1, processedBy: 'ada' });
   expect(job.finishedOn).toBeGreaterThanOrEqual(job.processedOn);
-  const read = await queue.getJob(job.id);
+  const read = (await queue.getJob(job.id))!;
+  expect([job.processedOn, job.finishedOn]).toEqual([read.processedOn, read.finishedOn]);
   expect(read).toMatchObject({ returnvalue: 7, attemptsMade: 1, attemptsStarted: 1, processedBy: 'ada' });
 });
 
