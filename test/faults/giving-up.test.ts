@@ -90,7 +90,7 @@ describeFaults('giving up', () => {
     await expect(batch.add(anAdd)).rejects.toBeInstanceOf(OutcomeUnknownError);
 
     proxy.heal();
-    const id = await batch.add(anAdd);
+    const { id } = await batch.add(anAdd);
 
     expect(await server.admin.lrange('bull:giving-up:wait', 0, -1)).toEqual([id]);
   });

@@ -107,7 +107,11 @@ describeFaults('outages', () => {
     await eventually(() => expect(worker.health().isHealthy).toBe(true));
 
     proxy.refuse();
-    await eventually(() => expect(worker.health()).toMatchObject({ isHealthy: false, isRunning: true }));
+    // Sooner than by the silence of its polls alone, which is told after ten seconds.
+    await eventually(
+      () => expect(worker.health()).toMatchObject({ isHealthy: false, isRunning: true }),
+      8000,
+    );
     proxy.heal();
 
     await eventually(() => expect(worker.health().isHealthy).toBe(true));

@@ -57,19 +57,32 @@ describeFaults('refusals', () => {
     await queue.addBulk(
       Array.from({ length: 50 }, (_, n) => ({ name: 'work', data: { n, bytes: 'x'.repeat(1000) } })),
     );
+    const worker = newWorker({ autorun: false });
+    await worker.waitUntilReady();
     await admin.config('SET', 'maxmemory', '1mb');
 
     expect(await refusalOf(queue.add('work', {}))).toBe('SERVER_OUT_OF_MEMORY');
     expect(await queue.getJobCounts('waiting')).toEqual({ waiting: 50 });
-    // One that starts now may not even load its functions.
-    if (leg === 'functions') await admin.call('FUNCTION', 'FLUSH');
-    newWorker();
+    worker.run();
     await whenIdle(queue);
     expect(await queue.getJobCounts('completed')).toEqual({ completed: 50 });
 
     await admin.config('SET', 'maxmemory', '0');
     await queue.add('work', {});
     await whenIdle(queue);
+  });
+
+  it('a worker that starts on a server out of memory, and so without functions, drains it too', async () => {
+    const { admin } = await start();
+    const queue = newQueue();
+    await queue.addBulk(Array.from({ length: 50 }, (_, n) => ({ name: 'work', data: { n } })));
+    await admin.config('SET', 'maxmemory', '1mb');
+    if (leg === 'functions') await admin.call('FUNCTION', 'FLUSH');
+
+    newWorker();
+    await whenIdle(queue);
+
+    expect(await queue.getJobCounts('completed')).toEqual({ completed: 50 });
   });
 
   it('a server that is a replica for a moment holds calls up, and one that stays a replica refuses adds', async () => {
