@@ -42,7 +42,7 @@ local function forget_queue(q)
   call("DEL", q.events, q.stalled_check, q.stalled, q.counter, q.priority_counter, q.marker, q.meta, q.limiter,
     completed, completed .. ":data", failed, failed .. ":data")
   for _, suffix in ipairs(keys.obsolete) do
-    call("DEL", q.root .. ":" .. suffix)
+    call("DEL", keys.of_queue(q.root, suffix))
   end
 end
 

@@ -40,6 +40,11 @@ keys.tail = {
 -- Suffixes that obliterate deletes by name, beside the collections it empties.
 keys.obsolete = { "delay", "priority" }
 
+-- A key of the queue itself.
+function keys.of_queue(root, suffix)
+  return root .. ":" .. suffix
+end
+
 function keys.job(q, id)
   return q.root .. ":" .. id
 end

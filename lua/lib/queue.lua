@@ -12,7 +12,7 @@ local names = {
     if not suffix then
       return nil
     end
-    local key = q.root .. ":" .. suffix
+    local key = keys.of_queue(q.root, suffix)
     rawset(q, name, key)
     return key
   end,

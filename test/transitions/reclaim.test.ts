@@ -71,6 +71,16 @@ describe('reclaim: active -> waiting', () => {
     await expectChange(tables, [...crowd(), ...job('expired')], edge, [[], '0'], ticked('1', 'x1'));
   });
 
+  it('an active id with something else in the place of its record disappears', async () => {
+    const given: Command[] = [
+      ...crowd(),
+      ['LPUSH', `${ROOT}:active`, '1'],
+      ['SET', `${ROOT}:1`, 'x'],
+      suspect,
+    ];
+    await expectChange(tables, given, edge, [[], '0'], { ...ticked('x1'), 'q:active': without('1') });
+  });
+
   it('an active id without a record, or a marker of old clients, disappears', async () => {
     const given: Command[] = [
       ...crowd(),

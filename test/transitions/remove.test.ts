@@ -192,4 +192,13 @@ describe('remove', () => {
       removed,
     );
   });
+
+  it('what lies in the place of a record is removed with the id', async () => {
+    const given: Command[] = [...crowd(), ['LPUSH', `${ROOT}:wait`, '1'], ['SET', `${ROOT}:1`, 'x']];
+    await expectChange(tables, given, remove('1', false), ['ok', ''], {
+      'q:wait': without('1'),
+      'q:1': gone,
+      'q:events': events(['removed', { jobId: '1', prev: 'wait' }]),
+    });
+  });
 });
