@@ -1,0 +1,275 @@
+// Fetch, run, finish, again: as many jobs at a time as there are slots. Sleeps when there is nothing to do, holds off
+// when a limit says so, and parts from the queue with nothing of its own left behind.
+
+import { type Finish, givingBack } from '../core/finishing.ts';
+import type { Job } from '../core/job.ts';
+import type { FinishSettings, JobHost } from '../core/job-host.ts';
+import { yokeError } from '../model/errors.ts';
+import type { ResolvedWorkerOptions } from '../model/options/worker-options.ts';
+import type { JobRecord } from '../store/codec.ts';
+import type { Exchange } from '../store/lease-store.ts';
+import type { MarkerStore } from '../store/marker-store.ts';
+import { Exchanger } from './exchanger.ts';
+import { type AnyProcessor, Executor, type Running } from './executor.ts';
+import { Fetcher } from './fetcher.ts';
+import { HoldOff } from './hold-off.ts';
+import { scheduleNextIteration } from './next-iteration.ts';
+import { Slots } from './slots.ts';
+
+/** What the loop tells. */
+export interface LoopEvents {
+  onActive(job: Job): void;
+  onCompleted(job: Job, result: unknown): void;
+  onFailed(job: Job, error: Error, willRetry: boolean): void;
+  onDrained(): void;
+  /** Told also while closing, when troubles of the connection are not. */
+  onLeftover(error: Error): void;
+  onError(error: Error): void;
+}
+
+// After a call that failed for good the next one waits this long: soon enough, and no hot loop.
+const PAUSE_AFTER_TROUBLE_MS = 1000;
+
+export class JobLoop {
+  readonly slots = new Slots();
+  readonly #host: JobHost;
+  readonly #options: ResolvedWorkerOptions;
+  readonly #events: LoopEvents;
+  readonly #holdOff = new HoldOff(() => this.wake());
+  readonly #exchanger: Exchanger;
+  readonly #fetcher: Fetcher;
+  readonly #executor: Executor | undefined;
+  #concurrency: number;
+  #tokens = 0;
+  #isStarted = false;
+  #isPaused = false;
+  #isDrained = false;
+
+  constructor(
+    host: JobHost & { readonly id: string; readonly finishSettings: FinishSettings },
+    processor: AnyProcessor | null,
+    markers: MarkerStore,
+    options: ResolvedWorkerOptions,
+    events: LoopEvents,
+  ) {
+    this.#host = host;
+    this.#options = options;
+    this.#events = events;
+    this.#concurrency = options.concurrency;
+    this.#exchanger = new Exchanger(host.leases, {
+      leaseMs: options.lockDuration,
+      workerName: options.name,
+      limiter: options.limiter,
+      freeSlots: () => this.#freeSlots(),
+      // Half of the slots: while the server works on one half, the handlers of the other run.
+      mostPerFetch: () => Math.ceil(this.#concurrency / 2),
+      nextToken: () => `${host.id}:${++this.#tokens}`,
+      onJobs: (records, token, leasedAt) => this.#startJobs(records, token, leasedAt),
+      onFetched: (exchange) => this.#noteFetch(exchange),
+      onError: (error) => this.#noteTrouble(error),
+    });
+    this.#fetcher = new Fetcher(markers, {
+      idleMs: options.drainDelay * 1000,
+      clock: host.inspect.session.clock,
+      onWake: () => this.wake(),
+      onError: events.onError,
+    });
+    const settings = {
+      ...host.finishSettings,
+      maxStartedAttempts: options.maxStartedAttempts,
+      schema: options.schema,
+    };
+    const handIn = (running: Running, finish: Finish) => this.#handIn(running, finish);
+    const told = { ...events, onRateLimited: () => void this.#readLimit() };
+    if (processor) this.#executor = new Executor(host, processor, settings, told, handIn);
+  }
+
+  get hasProcessor(): boolean {
+    return this.#executor !== undefined;
+  }
+
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  set concurrency(value: number) {
+    this.#concurrency = value;
+    if (this.#isStarted) this.wake();
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** While all slots are busy there is nothing to poll for. */
+  get isBusy(): boolean {
+    return this.slots.busy >= this.#concurrency;
+  }
+
+  /** When the server last answered a poll, on the monotonic clock; 0 if never. */
+  get lastPollAt(): number {
+    return this.#fetcher.lastPollAt;
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.wake();
+  }
+
+  /** Fetches no more; waits for running jobs if asked. */
+  async pause(waitsForJobs: boolean): Promise<void> {
+    this.#isPaused = true;
+    if (!waitsForJobs) return;
+    // A fetch on its way may still bring jobs.
+    await this.#exchanger.settle();
+    await this.slots.untilIdle(Number.POSITIVE_INFINITY);
+    await this.#exchanger.settle();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.wake();
+  }
+
+  /** There may be work. */
+  wake(): void {
+    if (this.#freeSlots() > 0) this.#exchanger.fetch();
+    // A marker popped while every slot is taken was meant for somebody else.
+    else if (!this.#host.closing && this.#isStarted) this.#host.leases.signal().catch(this.#events.onError);
+  }
+
+  /** Runs one job that was fetched by hand. */
+  async process(job: Job, token: string): Promise<void> {
+    const executor = this.#executor;
+    if (!executor) throw yokeError('NO_PROCESSOR');
+    const controller = executor.takesSignal ? new AbortController() : undefined;
+    const renewedAt = performance.now();
+    const running: Running = { job, token, controller, isAbandoned: false, isDone: false, renewedAt };
+    await this.#track(running, () => executor.execute(running, undefined));
+  }
+
+  /** Ids that lay in the queue without a record, and the first fetch that found nothing. */
+  noteEmptiness({ ghosts, jobs, limitedMs }: Exchange): void {
+    for (const jobId of ghosts) {
+      const error = yokeError('POISONED_RECORD', {
+        jobId,
+        expected: 'a job',
+        given: 'nothing that can be read',
+      });
+      this.#events.onError(error);
+    }
+    if (jobs.length > 0) this.#isDrained = false;
+    else if (limitedMs <= 0 && !this.#isDrained) {
+      this.#isDrained = true;
+      this.#events.onDrained();
+    }
+  }
+
+  /** True if this worker had taken markers that others may be waiting for. */
+  stopFetching(): boolean {
+    this.#holdOff.stop();
+    this.#fetcher.stop();
+    return this.#fetcher.isOnDuty;
+  }
+
+  /** What still runs is aborted and handed back; resolves when the queue has every outcome, a late fetch included. */
+  async part(): Promise<void> {
+    const returns: Promise<unknown>[] = [];
+    for (const running of this.slots.inHand.values()) {
+      // Its outcome is on its way already.
+      if (running.isDone) continue;
+      running.isAbandoned = true;
+      const { shutdownTimeout: timeoutMs } = this.#options;
+      running.controller?.abort(yokeError('SHUTDOWN_ABORT', { jobId: running.job.id, timeoutMs }));
+      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token)));
+    }
+    for (const result of await Promise.allSettled(returns)) {
+      if (result.status === 'rejected') this.#events.onLeftover(result.reason);
+    }
+    await this.#exchanger.settle();
+  }
+
+  get #mayFetch(): boolean {
+    return this.#isStarted && !this.#host.closing && !this.#isPaused && !this.#holdOff.isOn;
+  }
+
+  #freeSlots(): number {
+    return this.#mayFetch ? this.#concurrency - this.slots.busy - this.#exchanger.requested : 0;
+  }
+
+  #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
+    for (const record of records) {
+      if (this.#host.closing) {
+        this.#exchanger.finish(givingBack(record.id, token)).catch(this.#events.onLeftover);
+        continue;
+      }
+      const { running, poison } = this.#executor!.prepare(record, token, leasedAt);
+      if (record.repeatJobKey) void this.#startIteration(running, poison);
+      else void this.#track(running, () => this.#executor!.execute(running, poison));
+    }
+  }
+
+  async #startIteration(running: Running, poison: Error | undefined): Promise<void> {
+    const { leases, inspect } = this.#host;
+    await this.#track(running, async () => {
+      try {
+        const { repeatStrategy } = this.#options.settings;
+        await scheduleNextIteration(leases, running.job, repeatStrategy, inspect.session.clock.now());
+      } catch (error) {
+        // The job stays leased until it is recovered; then its successor is tried again.
+        const reason = (error as Error).message;
+        this.#events.onError(
+          new Error(`Failed to add repeatable job for next iteration: ${reason}`, { cause: error }),
+        );
+        return;
+      }
+      await this.#executor!.execute(running, poison);
+    });
+  }
+
+  // The slot is free as soon as the outcome is known: its finish and the fetch of a successor go in one call.
+  #handIn(running: Running, finish: Finish): Promise<number> {
+    this.slots.free(running);
+    return this.#exchanger.finish(finish);
+  }
+
+  async #track(running: Running, work: () => Promise<void>): Promise<void> {
+    await this.slots.hold(running, work);
+    this.#restIfIdle();
+  }
+
+  #noteFetch(exchange: Exchange): void {
+    // A fetch that filled every slot does not look further.
+    this.#fetcher.noteFetch(exchange.jobs.length > 0 && exchange.dueAt === 0 ? undefined : exchange.dueAt);
+    this.noteEmptiness(exchange);
+    if (exchange.limitedMs > 0) this.#waitForLimit(exchange.limitedMs);
+    this.#restIfIdle();
+  }
+
+  // Free slots and nothing asked for: sleep until there is work. A job that ended without a finish of its own (the
+  // handler moved it) frees a slot too, and a fetch may have been waiting for one.
+  #restIfIdle(): void {
+    if (this.#freeSlots() <= 0) return;
+    if (this.#exchanger.isQuiet) this.#fetcher.sleep();
+    else this.#exchanger.schedule();
+  }
+
+  #noteTrouble(error: Error): void {
+    this.#events.onError(error);
+    if (!this.#host.closing)
+      this.#holdOff.start(Math.min(this.#options.runRetryDelay, PAUSE_AFTER_TROUBLE_MS));
+  }
+
+  #waitForLimit(ms: number): void {
+    this.#holdOff.start(Math.min(ms, this.#options.maximumRateLimitDelay));
+  }
+
+  async #readLimit(): Promise<void> {
+    try {
+      const ms = await this.#host.inspect.limitMs(this.#options.limiter?.max);
+      if (ms > 0) this.#waitForLimit(ms);
+    } catch (error) {
+      this.#events.onError(error as Error);
+    }
+  }
+}
