@@ -38,7 +38,13 @@ local function is_due(q, id, state, cutoff)
   return not since or since <= cutoff
 end
 
+-- Ranges are counted in 32 bits on some servers; more than that is no limit.
+local MOST_IN_RANGE = 2147483647
+
 local function candidates(q, key, arg)
+  if arg.limit > MOST_IN_RANGE then
+    arg.limit = 0
+  end
   if arg.state == "completed" or arg.state == "failed" then
     local most = arg.limit > 0 and math.min(arg.limit, arg.most) or arg.most
     return call("ZRANGEBYSCORE", key, "-inf", arg.cutoff, "LIMIT", 0, most), true

@@ -352,7 +352,8 @@ export class WasmHost {
         const peer = this.#peers.get(descriptor);
         // To a client that has left everything can be written; its end is seen by reading.
         if (peer === undefined) return length;
-        if (!peer.canWrite) return wouldBlock;
+        // Nothing written is not an error; "try again" would be taken for one here, unlike in `read`.
+        if (!peer.canWrite) return 0;
         this.#refreshViews();
         peer.send(Buffer.from(this.#bytes.subarray(start, start + length)));
         if (peer instanceof SocketPeer) this.#unflushed.add(peer);

@@ -5,10 +5,14 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { expect, it } from 'vitest';
 import { useBundle } from '../support/bundle.ts';
 import { eventually, nextEvent } from '../support/eventually.ts';
+import { leg } from '../support/leg.ts';
 import { type Any, gate, useLibraries } from './libraries.ts';
 
 const bundle = useBundle();
 const { yoke, six } = useLibraries(bundle);
+
+// The board tells workers by the addresses of their connections; those of the embedded server have none.
+const hasAddresses = leg !== 'wasm';
 
 interface Reply {
   readonly status: number;
@@ -133,7 +137,7 @@ it('lists and counts the jobs of every state', async () => {
     type: 'bullmq',
     isPaused: false,
     jobSchedulerCount: 0,
-    hasWorkers: true,
+    hasWorkers: hasAddresses || null,
   });
   expect(latest.statuses).toEqual([
     'latest',
@@ -275,14 +279,15 @@ it('pauses and resumes, sets limits, and tells of workers, metrics and the serve
 
   await yoke.worker(name, async () => {}, { name: 'crane' }).waitUntilReady();
   const { workers } = (await ask('get', path('workers'))).body;
-  expect(workers).toMatchObject([{ name: 'crane' }]);
+  if (hasAddresses) expect(workers).toMatchObject([{ name: 'crane' }]);
+  else expect(workers).toBeNull();
   expect((await ask('get', path('default-job-options'))).body).toEqual({ attempts: 2 });
   expect((await ask('get', path('metrics'))).body).toMatchObject({
     completed: { count: 0 },
     failed: { count: 0 },
   });
   const { body: stats } = await ask('get', '/api/redis/stats');
-  expect(stats).toMatchObject({ backend: 'redis', mode: 'standalone' });
+  expect(stats).toMatchObject({ backend: 'redis', uptime: expect.any(Number) });
   expect(stats.memory.used).toBeGreaterThan(0);
 });
 

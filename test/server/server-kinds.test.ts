@@ -77,6 +77,16 @@ for (const kind of ['native', 'wasm'] as const)
       await client.del('large');
     });
 
+    it('sends a reply of many small pieces whole', async () => {
+      const client = clientOf(server.connection);
+      const piece = 'x'.repeat(50);
+      for (let i = 0; i < 20; i++) await client.rpush('pieces', ...Array.from({ length: 1000 }, () => piece));
+      const pieces = await client.lrange('pieces', 0, -1);
+      expect(pieces).toHaveLength(20_000);
+      expect(pieces.every((each) => each === piece)).toBe(true);
+      await client.del('pieces');
+    });
+
     it('serves thousands of pipelined commands in order', async () => {
       const client = clientOf(server.connection);
       const pipeline = client.pipeline();

@@ -80,6 +80,27 @@ describe('with clients that misbehave', () => {
     await once(slow, 'close');
     expect(received).toBe(replySize * requestCount);
   });
+
+  it('loses no piece of a long reply that a slow client takes bit by bit', async () => {
+    const witness = clientOf(server.connection);
+    const pieces = Array.from({ length: 20_000 }, (_, i) => `piece-${i}`);
+    for (let i = 0; i < pieces.length; i += 1000) await witness.rpush('pieces', ...pieces.slice(i, i + 1000));
+    const slow = connect(server.connection);
+    await once(slow, 'connect');
+    slow.pause();
+    const requestCount = 20;
+    slow.write('LRANGE pieces 0 -1\r\n'.repeat(requestCount));
+    while (!/ omem=[1-9]/.test((await witness.client('LIST')) as string));
+
+    const reply = `*${pieces.length}\r\n${pieces.map((piece) => `$${piece.length}\r\n${piece}\r\n`).join('')}`;
+    const expected = reply.repeat(requestCount);
+    let received = '';
+    for await (const chunk of slow) {
+      received += chunk;
+      if (received.length >= expected.length) break;
+    }
+    expect(received === expected).toBe(true);
+  });
 });
 
 it('takes a snapshot by itself soon after a change', async () => {
