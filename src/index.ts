@@ -1,14 +1,24 @@
 export type { BackendView } from './core/backend-view.ts';
-export { Job, type MoveToWaitingChildrenOpts, type NextJobData, type RetryOptions } from './core/job.ts';
-export type { Dependencies, DependenciesOpts, DependencyPage as DependencyOpts } from './core/job-children.ts';
+export { Job, type MoveToWaitingChildrenOpts, type RetryOptions } from './core/job.ts';
+export type {
+  Dependencies,
+  DependenciesOpts,
+  DependencyPage as DependencyOpts,
+} from './core/job-children.ts';
 export type { JobHost as MinimalQueue } from './core/job-host.ts';
-export type { JobJson, JobJsonSandbox, ParentReference, ParentReference as ParentKeys } from './core/job-json.ts';
+export type {
+  JobJson,
+  JobJsonSandbox,
+  ParentReference,
+  ParentReference as ParentKeys,
+} from './core/job-json.ts';
+export type { NextJobData } from './core/next-job.ts';
 export { QueueBase } from './core/queue-base.ts';
 export type { QueueEventsListener } from './events/event-types.ts';
 export { QueueEvents } from './events/queue-events.ts';
 export { QueueEventsProducer } from './events/queue-events-producer.ts';
 export { FlowProducer } from './flow/flow-producer.ts';
-export { Backoffs, type BackoffOptions, type BackoffStrategy } from './model/backoff.ts';
+export { type BackoffOptions, type BackoffStrategy, Backoffs } from './model/backoff.ts';
 export {
   array2obj,
   decreaseMaxListeners,
@@ -78,10 +88,14 @@ export type { FinishedStatus, JobState, JobType } from './model/states.ts';
 export { version } from './model/version.ts';
 export type { DependencyItem, DependencyPageResult } from './queue/dependency-page.ts';
 export { type CleanType, type ObliterateOpts, Queue } from './queue/queue.ts';
-export { type MetricsData, type MetricsData as Metrics, QueueGetters, type QueueMeta } from './queue/queue-getters.ts';
+export {
+  type MetricsData,
+  type MetricsData as Metrics,
+  QueueGetters,
+  type QueueMeta,
+} from './queue/queue-getters.ts';
 export type { QueueListener } from './queue/queue-listener.ts';
 export type { RedisClient } from './store/client.ts';
-export type { JobSchedulerJson } from './store/schedule-store.ts';
 export {
   isNotConnectionError,
   isRedisCluster,
@@ -91,6 +105,7 @@ export {
 } from './store/client-functions.ts';
 export type { ClusterOptions, RedisOptions } from './store/connection.ts';
 export { type KeysMap, QueueKeys } from './store/queue-keys.ts';
+export type { JobSchedulerJson } from './store/schedule-store.ts';
 export type { Processor } from './worker/executor.ts';
 export { type GetNextJobOptions, Worker, type WorkerHealth } from './worker/worker.ts';
 export type { WorkerListener } from './worker/worker-listener.ts';

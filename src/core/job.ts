@@ -5,12 +5,12 @@ import { failureText } from '../model/failure.ts';
 import { yokeError } from '../model/errors.ts';
 import type { JobsOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
-import { assertSize, encodeJobData, encodePayload, type JobProgress } from '../model/payload.ts';
+import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
 import type { FinishedStatus, JobState } from '../model/states.ts';
-import { decodeOptions, encodeOptions, type JobRecord } from '../store/codec.ts';
-import type { AddArg } from '../store/job-store.ts';
+import { decodeOptions, type JobRecord } from '../store/codec.ts';
 import type { Exchange } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
+import { type NextJobData, nextJobData } from './next-job.ts';
 import { planFailure, stackTraces } from './failure-plan.ts';
 import { awaitingChildren, completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from './finishing.ts';
 import * as children from './job-children.ts';
@@ -28,9 +28,6 @@ export interface RetryOptions {
   resetAttemptsMade?: boolean;
   resetAttemptsStarted?: boolean;
 }
-
-/** `[job, id, rateLimitDelayMs, delayUntilMs]`, or nothing. */
-export type NextJobData = [Record<string, unknown> | null, string, number?, number?] | [];
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
 export class Job<DataType = any, ReturnType = any, NameType extends string = string, ProgressType extends JobProgress = JobProgress> {
@@ -393,30 +390,8 @@ export interface Producing {
   addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[]): Promise<unknown>;
 }
 
-/** Checks a job's name, data and options and encodes them; nothing has been sent yet. */
-export function encodeAdd(name: string, data: unknown, options: ReturnType<typeof resolveJobOptions>): AddArg {
-  return {
-    jobId: options.jobId,
-    name,
-    data: encodeJobData(name, data, options),
-    opts: encodeOptions(options.stored),
-    timestamp: options.timestamp === undefined ? '' : String(options.timestamp),
-    delay: String(options.delayMs),
-    priority: String(options.priority),
-    isNext: options.lifo,
-  };
-}
-
 const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000, afterFinish: true };
 
 function settingsOf(queue: JobHost): FinishSettings {
   return queue.finishSettings ?? defaultFinishSettings;
-}
-
-/** What a finish that fetched hands to people who process by hand. */
-export function nextJobData(exchange: Exchange): NextJobData {
-  const [next] = exchange.jobs;
-  if (next) return [{ ...next }, next.id, exchange.limitedMs, exchange.dueAt];
-  if (exchange.limitedMs > 0 || exchange.dueAt > 0) return [null, '', exchange.limitedMs, exchange.dueAt];
-  return [];
 }

@@ -2,7 +2,8 @@
 // atomic transition, or a bounded number of them.
 
 import { randomUUID } from 'node:crypto';
-import { encodeAdd, Job } from '../core/job.ts';
+import { Job } from '../core/job.ts';
+import { encodeAdd } from '../core/job-adding.ts';
 import type { FinishSettings } from '../core/job-host.ts';
 import { defaultFinishSettings } from '../core/job-host.ts';
 import { BulkAddError, type RefusedJob, yokeError } from '../model/errors.ts';
