@@ -130,6 +130,7 @@ describeFaults('nemesis', () => {
       };
 
       const recoveries: number[] = [];
+      const slowest: Record<string, number> = {};
       const end = performance.now() + DURATION_MS;
       const kinds = Object.keys(faults);
       // Every kind once in a random order, then again: no kind is left out by chance.
@@ -139,8 +140,11 @@ describeFaults('nemesis', () => {
             .map((kind) => [random(), kind] as const)
             .sort()
             .map(([, kind]) => kind);
-        await faults[order.pop()!]!();
-        recoveries.push(await recoveryMs(workers));
+        const kind = order.pop()!;
+        await faults[kind]!();
+        const ms = await recoveryMs(workers);
+        recoveries.push(ms);
+        slowest[kind] = Math.max(ms, slowest[kind] ?? 0);
         await sleep(random() * 1500);
       }
 
@@ -178,6 +182,7 @@ describeFaults('nemesis', () => {
         'drained after the last add (ms)': drainMs,
       });
       report('Faults by kind', byKind);
+      report('Longest time to a first start after each kind (ms)', slowest);
       report('Starts after the first of a job, by their excuse', result.restarts);
 
       expect(result.violations).toEqual([]);
