@@ -1,5 +1,5 @@
-// Adds made in one turn of the event loop become one call. Up to two calls are on their way, so that a lone job
-// never waits for another's reply; what comes meanwhile goes with the next. Nothing waits on a timer.
+// Adds made in one turn of the event loop become one call. A few calls may be on their way (round-trip.ts), so that a
+// lone job never waits for another's reply; what comes meanwhile goes with the next. Nothing waits on a timer.
 
 import { type AddArg, addManyCall, pushAdd } from './generated/engine.ts';
 import { refusal } from './replies.ts';
@@ -8,7 +8,6 @@ import type { Session } from './session.ts';
 // Bounds one call, so that the server is never held for more than a few milliseconds.
 const MOST_JOBS = 128;
 const MOST_BYTES = 1_000_000;
-const MOST_IN_FLIGHT = 2;
 
 export interface Added {
   /** A new one, or that of the job which already had it. */
@@ -60,7 +59,7 @@ export class AddBatch {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#send(MOST_IN_FLIGHT);
+      this.#send(this.#session.roundTrip.mostInFlight);
     });
   }
 

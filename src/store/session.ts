@@ -8,6 +8,7 @@ import type { RedisClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
 import type { EngineCall } from './lua-source.ts';
+import { RoundTrip } from './round-trip.ts';
 import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
 
 export interface SessionSettings {
@@ -56,6 +57,8 @@ export class Session {
   readonly #settings: SessionSettings;
   readonly #clientId = randomUUID();
   readonly #flights = new Set<Flight>();
+  /** How far away the server is, and so how many calls a batch may have on their way. */
+  readonly roundTrip = new RoundTrip();
   #waiting: (() => void)[] = [];
   #sequence = 0;
   #beforeCall: () => void = () => {};
@@ -192,6 +195,7 @@ export class Session {
 
   #land(flight: Flight): void {
     this.#flights.delete(flight);
+    if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.startedAt);
     if (this.#flights.size < MOST_IN_FLIGHT) this.#waiting.shift()?.();
   }
 

@@ -1,5 +1,5 @@
 // A worker's one conversation with its queue: finishes that are ready together and the fetch of as many jobs as
-// there are free slots become one call. Up to two calls are on their way, so that one job's finish never waits for
+// there are free slots become one call. A few calls may be on their way (round-trip.ts), so that one finish never waits for
 // another's reply. Nothing waits on a timer.
 
 import type { Finish } from '../core/finishing.ts';
@@ -33,7 +33,6 @@ interface PendingFinish {
 const MOST_FINISHES = 128;
 const MOST_FETCHED = 128;
 const MOST_REPLY_BYTES = 1_000_000;
-const MOST_IN_FLIGHT = 2;
 
 export class Exchanger {
   readonly #leases: LeaseStore;
@@ -92,7 +91,7 @@ export class Exchanger {
   }
 
   #send(): void {
-    while (this.#flights.size < MOST_IN_FLIGHT) {
+    while (this.#flights.size < this.#leases.session.roundTrip.mostInFlight) {
       const finishes = this.#finishes.splice(0, MOST_FINISHES);
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
       const wanted = Math.max(0, Math.min(free, MOST_FETCHED, this.#settings.mostPerFetch()));

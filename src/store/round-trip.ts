@@ -1,0 +1,24 @@
+// How many calls may be on their way at once. Near the server two are enough: one is worked on while the other is
+// prepared, and what comes meanwhile shares the next call. Far from it the way itself takes the time, and a job that
+// waited for another's reply would pay it twice.
+
+// A server on the same machine or in the same rack answers well within this time.
+const FAR_MS = 2;
+const MOST_NEAR = 2;
+const MOST_FAR = 16;
+
+// A slow answer may mean a long way or a busy server: only the quickest of the last ones tell the way.
+const DRIFT = 0.005;
+
+export class RoundTrip {
+  #quickestMs = 0;
+
+  note(ms: number): void {
+    const isQuicker = this.#quickestMs === 0 || ms < this.#quickestMs;
+    this.#quickestMs = isQuicker ? ms : this.#quickestMs + (ms - this.#quickestMs) * DRIFT;
+  }
+
+  get mostInFlight(): number {
+    return this.#quickestMs < FAR_MS ? MOST_NEAR : MOST_FAR;
+  }
+}
