@@ -255,8 +255,9 @@ describe.each([yoke, six])(
         if (await job.moveToWaitingChildren(token)) throw new WaitingChildrenError();
         return view(job);
       });
-      yoke.worker(queues.children, child);
       const job = await queue.add('parent', {});
+      await eventually(async () => expect(await queue.getJobState(job.id)).toBe('waiting-children'));
+      yoke.worker(queues.children, child);
 
       await eventually(async () => expect(await queue.getJobState(job.id)).toBe('completed'));
 
