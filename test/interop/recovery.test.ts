@@ -98,12 +98,12 @@ describe.each(pairs)('$victim.name is killed, $survivor.name survives:', ({ vict
       name,
       async () => {
         runs++;
-        // Longer than lease and stall rounds together: only renewal keeps it.
-        await new Promise((resolve) => setTimeout(resolve, 3 * LEASE_MS));
+        // Longer than the lease: only renewal keeps it.
+        await new Promise((resolve) => setTimeout(resolve, 2500));
         return 'kept';
       },
       // Long enough that a busy machine renews in time.
-      { lockDuration: 2 * LEASE_MS, lockRenewTime: LEASE_MS / 3, skipStalledCheck: true },
+      { lockDuration: 2000, lockRenewTime: 250, skipStalledCheck: true },
     );
     worker.on('failed', () => {});
     await eventually(async () => expect(await queue.getJobState(job.id)).toBe('active'));

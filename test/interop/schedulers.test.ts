@@ -65,7 +65,7 @@ describe('an interval', () => {
       });
     }
     // Never two wait; none where another worker was quick to start the successor.
-    expect(Math.max(...crowds)).toBe(1);
+    expect(Math.max(...crowds)).toBeLessThanOrEqual(1);
     expect(await pending(queue)).toEqual([]);
     expect((await queue.getJobScheduler('tick')).iterationCount).toBe(limit);
     const last = await queue.getJob(ran[4].id);
