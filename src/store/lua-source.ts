@@ -16,7 +16,11 @@ export interface EngineCall {
 
 const textOf = new Map(luaModules.map((module) => [module.path, module.text]));
 
-const libraryBody = ['local call', ...luaModules.map((module) => module.text), ...allCalls.map((call) => call.entry)].join('\n');
+const libraryBody = [
+  'local call',
+  ...luaModules.map((module) => module.text),
+  ...allCalls.map((call) => call.entry),
+].join('\n');
 
 // The digest keeps two versions of the library apart on one server during a rolling deploy.
 const digest = createHash('sha256').update(libraryBody).digest('hex').slice(0, 8);
@@ -33,7 +37,12 @@ function registration(call: EngineCall): string {
   return `redis.register_function{ function_name = '${functionName(call)}', callback = run_${call.name}${flags} }`;
 }
 
-export const librarySource = [`#!lua name=${libraryName}`, libraryBody, ...allCalls.map(registration), ''].join('\n');
+export const librarySource = [
+  `#!lua name=${libraryName}`,
+  libraryBody,
+  ...allCalls.map(registration),
+  '',
+].join('\n');
 
 export interface LuaScript {
   readonly source: string;
@@ -54,8 +63,9 @@ export function scriptFor(call: EngineCall, withFlags: boolean): LuaScript {
   const key = `${call.name}/${withFlags}`;
   let script = scripts.get(key);
   if (!script) {
-    const flagged = withFlags && !call.isQuery && !call.refusesWhenFull;
-    const source = (flagged ? '#!lua flags=allow-oom\n' : '') + scriptSource(call);
+    // Without the line a full or read-only server would let the script begin and refuse one write after another.
+    const flags = call.refusesWhenFull ? '#!lua\n' : '#!lua flags=allow-oom\n';
+    const source = (withFlags && !call.isQuery ? flags : '') + scriptSource(call);
     script = { source, sha: createHash('sha1').update(source).digest('hex') };
     scripts.set(key, script);
   }

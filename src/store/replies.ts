@@ -1,6 +1,7 @@
 // A status word from the engine -> the error of the catalogue. The only place that knows both.
 
 import { type ErrorKey, yokeError } from '../model/errors.ts';
+import { translateServerError } from './server-errors.ts';
 
 const keyOf: Record<string, ErrorKey> = {
   not_found: 'JOB_NOT_EXIST',
@@ -23,14 +24,18 @@ export interface Refused {
 
 /** The error for a word that is not among the successes of its transition. */
 export function refusal(word: string, value: string, of: Refused): Error {
-  if (word === 'error') return yokeError('CALL_REFUSED', { call: of.command, reason: value });
+  if (word === 'error') return translateServerError(new Error(value), of.command);
   const key = keyOf[word];
   if (key) return yokeError(key, { ...of });
   return yokeError('CALL_REFUSED', { call: of.command, reason: word });
 }
 
 /** Throws unless the word is one of the expected ones. */
-export function expectWord<Word extends string>(reply: readonly unknown[], of: Refused, ...expected: Word[]): { word: Word; value: string } {
+export function expectWord<Word extends string>(
+  reply: readonly unknown[],
+  of: Refused,
+  ...expected: Word[]
+): { word: Word; value: string } {
   const [word, value] = reply as [string, string];
   if ((expected as string[]).includes(word)) return { word: word as Word, value };
   throw refusal(word, value, of);
