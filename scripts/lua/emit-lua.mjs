@@ -12,7 +12,8 @@ function body(source, { marksPhases }) {
   for (const line of source.split('\n')) {
     const mark = line.match(/^\s*-- (check|write|settle)\b/);
     if (mark && marksPhases) lines.push(`phase("${mark[1]}")`);
-    else if (!/^\s*--/.test(line) && line.trim() !== '') lines.push(line.replace(/^ +/, (space) => ' '.repeat(space.length / 2)));
+    else if (!/^\s*--/.test(line) && line.trim() !== '')
+      lines.push(line.replace(/^ +/, (space) => ' '.repeat(space.length / 2)));
   }
   return lines.join('\n').replace(/require\("([^"]+)"\)/g, (_, path) => variable(path));
 }
@@ -38,18 +39,28 @@ function entryText(tree, call) {
   if (call.room === 'queries') {
     lines.push('local q = lib_queue.open(keys[1], lib_clock.now(argv[1]))');
     const rest = call.hasRest ? `, { unpack(argv, ${call.args.length + 2}) }` : '';
-    lines.push(`return { "ok", q.now_text, ${variable(call.path)}(q, ${readArgs(call.args, (i) => i + 2)}${rest}) }`, 'end');
+    lines.push(
+      `return { "ok", q.now_text, ${variable(call.path)}(q, ${readArgs(call.args, (i) => i + 2)}${rest}) }`,
+      'end',
+    );
     return lines.join('\n');
   }
   const first = 5;
   lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
   if (call.items.length > 0) {
-    lines.push(`local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name} }`);
+    lines.push(
+      `local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name} }`,
+    );
   }
-  const last = call.items.length > 0 ? ', batch' : call.hasRest ? `, { unpack(argv, ${first + call.args.length}) }` : '';
+  const last =
+    call.items.length > 0 ? ', batch' : call.hasRest ? `, { unpack(argv, ${first + call.args.length}) }` : '';
   const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
-  lines.push(`return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${last})`, 'end');
-  const setup = call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
+  lines.push(
+    `return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${last})`,
+    'end',
+  );
+  const setup =
+    call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
   return setup + readersText(tree, call) + lines.join('\n');
 }
 
@@ -71,7 +82,10 @@ function needs(call) {
 
 /** The modules' texts in an order in which each stands after what it requires. */
 export function emitModules(tree, options = {}) {
-  return inOrder(tree, tree.calls.flatMap(needs)).map((module) => ({ path: module.path, text: moduleText(module, options) }));
+  return inOrder(tree, tree.calls.flatMap(needs)).map((module) => ({
+    path: module.path,
+    text: moduleText(module, options),
+  }));
 }
 
 /** One call: the modules it needs, in order, and the function that reads its arguments. */

@@ -14,7 +14,9 @@ const encode = {
 };
 
 function argType(name, args) {
-  const fields = args.map((arg) => `${arg.note ? `  /** ${arg.note} */\n` : ''}  ${camel(arg.name)}: ${tsType[arg.type]};`);
+  const fields = args.map(
+    (arg) => `${arg.note ? `  /** ${arg.note} */\n` : ''}  ${camel(arg.name)}: ${tsType[arg.type]};`,
+  );
   return `export interface ${name} {\n${fields.join('\n')}\n}`;
 }
 
@@ -44,8 +46,15 @@ function callText(tree, call) {
   }
   if (call.items.length > 0) parameters.push('items: string[]');
   if (call.hasRest) parameters.push('rest: readonly string[]');
-  const list = [...(call.args.length > 0 ? [pushes(call.args)] : []), ...(call.items.length > 0 ? ['...items'] : []), ...(call.hasRest ? ['...rest'] : [])];
-  if (call.room === 'transitions') parts.push(`export type ${pascal(call.name)}Word = ${call.words.map((word) => `'${word}'`).join(' | ')};`);
+  const list = [
+    ...(call.args.length > 0 ? [pushes(call.args)] : []),
+    ...(call.items.length > 0 ? ['...items'] : []),
+    ...(call.hasRest ? ['...rest'] : []),
+  ];
+  if (call.room === 'transitions')
+    parts.push(
+      `export type ${pascal(call.name)}Word = ${call.words.map((word) => `'${word}'`).join(' | ')};`,
+    );
   parts.push(
     `/** ${call.summary} */`,
     `export const ${camel(call.name)}Call = {`,
@@ -65,7 +74,9 @@ function callText(tree, call) {
 function keysText(tree) {
   const source = tree.modules.get('lib.keys').source;
   const suffixes = source.match(/keys\.suffix = \{([^}]*)\}/)[1];
-  const rows = [...suffixes.matchAll(/(\w+) = "([^"]+)"/g)].map(([, name, suffix]) => `  ${camel(name)}: '${suffix}',`);
+  const rows = [...suffixes.matchAll(/(\w+) = "([^"]+)"/g)].map(
+    ([, name, suffix]) => `  ${camel(name)}: '${suffix}',`,
+  );
   return `/** Suffixes of a queue's keys, from lua/lib/keys.lua. */\nexport const keySuffix = {\n${rows.join('\n')}\n} as const;`;
 }
 

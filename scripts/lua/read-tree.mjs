@@ -10,21 +10,28 @@ const ARG_TYPES = ['string', 'bytes', 'int', 'flag'];
 export function readTree(folder) {
   const modules = new Map();
   for (const room of ROOMS) {
-    for (const file of readdirSync(join(folder, room)).filter((name) => name.endsWith('.lua')).sort()) {
+    for (const file of readdirSync(join(folder, room))
+      .filter((name) => name.endsWith('.lua'))
+      .sort()) {
       const name = `${room}.${basename(file, '.lua')}`;
       modules.set(name, readModule(name, room, readFileSync(join(folder, room, file), 'utf8')));
     }
   }
   for (const module of modules.values()) {
     for (const required of module.requires) {
-      if (!modules.has(required)) throw new Error(`${module.name} requires ${required}, which does not exist`);
+      if (!modules.has(required))
+        throw new Error(`${module.name} requires ${required}, which does not exist`);
     }
   }
   return { modules, calls: [...modules.values()].filter((module) => module.isRegistered) };
 }
 
 function readModule(name, room, source) {
-  const header = source.match(/^(---.*\n)+/)?.[0].split('\n').filter(Boolean) ?? [];
+  const header =
+    source
+      .match(/^(---.*\n)+/)?.[0]
+      .split('\n')
+      .filter(Boolean) ?? [];
   const module = {
     name: name.split('.')[1],
     path: name,
@@ -55,7 +62,8 @@ function readDeclaration(module, line) {
   const [, word, rest] = tag;
   if (word === 'arg') {
     const [, name, type, note] = rest.match(/^(\w+)\s+(\w+)\s*(.*)$/) ?? [];
-    if (!ARG_TYPES.includes(type)) throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
+    if (!ARG_TYPES.includes(type))
+      throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
     module.args.push({ name, type, note });
   } else if (word === 'items') {
     module.items = rest.split('|').map((item) => item.trim());
@@ -81,7 +89,8 @@ export function inOrder(tree, paths) {
   const visit = (path) => {
     const module = tree.modules.get(path);
     if (ordered.includes(module)) return;
-    if (visiting.has(path)) throw new Error(`lua modules require each other in a ring: ${[...visiting, path].join(' -> ')}`);
+    if (visiting.has(path))
+      throw new Error(`lua modules require each other in a ring: ${[...visiting, path].join(' -> ')}`);
     visiting.add(path);
     for (const required of module.requires) visit(required);
     visiting.delete(path);

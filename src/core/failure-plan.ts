@@ -1,6 +1,6 @@
 // What a failed attempt leads to: another one now, another one later, or the end.
 
-import { Backoffs, type BackoffStrategy } from '../model/backoff.ts';
+import { type BackoffStrategy, Backoffs } from '../model/backoff.ts';
 import { classifyError, type ErrorPolicy } from '../model/error-policy.ts';
 
 export interface FailurePolicy {
@@ -8,7 +8,10 @@ export interface FailurePolicy {
   readonly backoffStrategy: BackoffStrategy | null;
 }
 
-export type FailurePlan = { readonly next: 'fail' } | { readonly next: 'retry' } | { readonly next: 'delay'; readonly delayMs: number };
+export type FailurePlan =
+  | { readonly next: 'fail' }
+  | { readonly next: 'retry' }
+  | { readonly next: 'delay'; readonly delayMs: number };
 
 const FAIL: FailurePlan = Object.freeze({ next: 'fail' });
 const RETRY: FailurePlan = Object.freeze({ next: 'retry' });
@@ -21,7 +24,11 @@ interface FailingJob {
 }
 
 /** May throw what a backoff strategy throws, or that the type is unknown. */
-export async function planFailure(job: FailingJob, error: Error, policy: FailurePolicy): Promise<FailurePlan> {
+export async function planFailure(
+  job: FailingJob,
+  error: Error,
+  policy: FailurePolicy,
+): Promise<FailurePlan> {
   const attempt = job.attemptsMade + 1;
   if (job.isDiscarded || attempt >= (job.opts.attempts ?? 0)) return FAIL;
   if (classifyError(error, policy.errorPolicy) === 'permanent') return FAIL;
@@ -32,7 +39,11 @@ export async function planFailure(job: FailingJob, error: Error, policy: Failure
 }
 
 /** The stack traces to keep, as JSON: the newest last, as many as the job wants. */
-export function stackTraces(before: readonly string[], latest: string, limit: number | undefined): { list: string[]; json: string } {
+export function stackTraces(
+  before: readonly string[],
+  latest: string,
+  limit: number | undefined,
+): { list: string[]; json: string } {
   const all = [...before, latest];
   const list = limit === 0 ? [] : limit ? all.slice(-limit) : all;
   return { list, json: JSON.stringify(list) };

@@ -3,7 +3,14 @@
 
 import type { KeepJobs, KeepJobsOption } from '../model/options/keep-jobs.ts';
 import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
-import { pushAwaitChildren, pushComplete, pushDelay, pushFail, pushGiveBack, pushRetry } from '../store/generated/engine.ts';
+import {
+  pushAwaitChildren,
+  pushComplete,
+  pushDelay,
+  pushFail,
+  pushGiveBack,
+  pushRetry,
+} from '../store/generated/engine.ts';
 import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
@@ -46,7 +53,13 @@ export interface FailedAttempt {
   readonly stacktrace: string;
 }
 
-export function failing(jobId: string, token: string, attempt: FailedAttempt, attempts: number, keep: KeepArg): Finish {
+export function failing(
+  jobId: string,
+  token: string,
+  attempt: FailedAttempt,
+  attempts: number,
+  keep: KeepArg,
+): Finish {
   const argv: string[] = [];
   pushFail(argv, { jobId, token, ...attempt, attempts, ...keep });
   return { argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
@@ -62,7 +75,13 @@ const NO_FAILURE: FailedAttempt = Object.freeze({ reason: '', stacktrace: '' });
 
 export function delaying(jobId: string, token: string, delayMs: number, attempt?: FailedAttempt): Finish {
   const argv: string[] = [];
-  pushDelay(argv, { jobId, token, delay: delayMs, isAttempt: attempt !== undefined, ...(attempt ?? NO_FAILURE) });
+  pushDelay(argv, {
+    jobId,
+    token,
+    delay: delayMs,
+    isAttempt: attempt !== undefined,
+    ...(attempt ?? NO_FAILURE),
+  });
   return { argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
 }
 

@@ -57,7 +57,11 @@ export async function ignoredFailures(queue: JobHost, id: string): Promise<Recor
   return Object.fromEntries(await hash(queue, queue.toKey(`${id}:failed`)));
 }
 
-export async function dependencies(queue: JobHost, id: string, opts?: DependenciesOpts): Promise<Dependencies> {
+export async function dependencies(
+  queue: JobHost,
+  id: string,
+  opts?: DependenciesOpts,
+): Promise<Dependencies> {
   const key = (tail: string) => queue.toKey(`${id}:${tail}`);
   const command = (name: string, args: (string | number)[]) => queue.inspect.session.command(name, args);
   if (!opts || Object.keys(opts).length === 0) {
@@ -70,7 +74,12 @@ export async function dependencies(queue: JobHost, id: string, opts?: Dependenci
     return { processed: parsed(processed), unprocessed, ignored: Object.fromEntries(ignored), failed };
   }
   const scan = async (name: string, tail: string, page: DependencyPage) => {
-    const [cursor, rows] = (await command(name, [key(tail), page.cursor ?? 0, 'COUNT', page.count ?? PAGE])) as [string, string[]];
+    const [cursor, rows] = (await command(name, [
+      key(tail),
+      page.cursor ?? 0,
+      'COUNT',
+      page.count ?? PAGE,
+    ])) as [string, string[]];
     return { cursor: Number(cursor), rows };
   };
   const result: Dependencies = {};

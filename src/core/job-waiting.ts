@@ -56,15 +56,18 @@ export async function waitUntilFinished(
         reject(yokeError('JOB_WAIT_TIMEOUT', { name: job.name, timeoutMs, jobId: job.id }));
       }, timeoutMs);
     }
-    queue.inspect.finished(job.id).then(({ word, value }) => {
-      if (word === 'missing') {
+    queue.inspect.finished(job.id).then(
+      ({ word, value }) => {
+        if (word === 'missing') {
+          stop();
+          reject(yokeError('JOB_NOT_EXIST', { jobId: queue.toKey(job.id), command: 'isFinished' }));
+        } else if (word === 'completed') onCompleted({ returnvalue: parse(value) });
+        else if (word === 'failed') onFailed({ failedReason: value });
+      },
+      (error) => {
         stop();
-        reject(yokeError('JOB_NOT_EXIST', { jobId: queue.toKey(job.id), command: 'isFinished' }));
-      } else if (word === 'completed') onCompleted({ returnvalue: parse(value) });
-      else if (word === 'failed') onFailed({ failedReason: value });
-    }, (error) => {
-      stop();
-      reject(error);
-    });
+        reject(error);
+      },
+    );
   });
 }

@@ -1,8 +1,8 @@
 // A job, as producers add it and workers run it. Its properties are a copy of the record; its methods change the
 // record, and each is one atomic transition.
 
-import { failureText } from '../model/failure.ts';
 import { yokeError } from '../model/errors.ts';
+import { failureText } from '../model/failure.ts';
 import type { JobsOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
 import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
@@ -10,14 +10,23 @@ import type { FinishedStatus, JobState } from '../model/states.ts';
 import { decodeOptions, type JobRecord } from '../store/codec.ts';
 import type { Exchange } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
-import { type NextJobData, nextJobData } from './next-job.ts';
 import { planFailure, stackTraces } from './failure-plan.ts';
-import { awaitingChildren, completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from './finishing.ts';
+import {
+  awaitingChildren,
+  completing,
+  delaying,
+  type Finish,
+  failing,
+  givingBack,
+  keepOf,
+  retrying,
+} from './finishing.ts';
 import * as children from './job-children.ts';
 import { defaultFinishSettings, type FinishSettings, type JobHost } from './job-host.ts';
 import type { JobJson, JobJsonSandbox, ParentReference } from './job-json.ts';
 import { dataOf, optsOf, recordFromJson, takeOver } from './job-record.ts';
 import { type FinishedEvents, waitUntilFinished } from './job-waiting.ts';
+import { type NextJobData, nextJobData } from './next-job.ts';
 
 export interface MoveToWaitingChildrenOpts {
   /** A child that must still be pending; `queue` is its queue's qualified name. */
@@ -30,7 +39,12 @@ export interface RetryOptions {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export class Job<DataType = any, ReturnType = any, NameType extends string = string, ProgressType extends JobProgress = JobProgress> {
+export class Job<
+  DataType = any,
+  ReturnType = any,
+  NameType extends string = string,
+  ProgressType extends JobProgress = JobProgress,
+> {
   id?: string;
   name: NameType;
   data: DataType;
@@ -72,7 +86,12 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** Validates, adds and returns the job. */
-  static async create<D, R, N extends string>(queue: JobHost & Producing, name: N, data: D, opts?: JobsOptions): Promise<Job<D, R, N>> {
+  static async create<D, R, N extends string>(
+    queue: JobHost & Producing,
+    name: N,
+    data: D,
+    opts?: JobsOptions,
+  ): Promise<Job<D, R, N>> {
     return queue.add(name, data, opts) as Promise<Job<D, R, N>>;
   }
 
@@ -90,7 +109,11 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** From raw hash fields, as v5 hands them out, or from what `asJSON` returns. */
-  static fromJSON<D, R, N extends string>(queue: JobHost, json: Record<string, unknown> | JobJson, jobId?: string): Job<D, R, N> {
+  static fromJSON<D, R, N extends string>(
+    queue: JobHost,
+    json: Record<string, unknown> | JobJson,
+    jobId?: string,
+  ): Job<D, R, N> {
     return Job.fromRecord<D, R, N>(queue, recordFromJson(json as Record<string, unknown>, jobId));
   }
 
@@ -145,15 +168,26 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
       stacktrace: JSON.stringify(this.stacktrace),
       failedReason: JSON.stringify(this.failedReason),
     };
-    return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined)) as unknown as JobJson;
+    return Object.fromEntries(
+      Object.entries(json).filter(([, value]) => value !== undefined),
+    ) as unknown as JobJson;
   }
 
   asJSONSandbox(): JobJsonSandbox {
-    return { ...this.asJSON(), queueName: this.queueName, queueQualifiedName: this.queueQualifiedName, prefix: this.prefix };
+    return {
+      ...this.asJSON(),
+      queueName: this.queueName,
+      queueQualifiedName: this.queueQualifiedName,
+      prefix: this.prefix,
+    };
   }
 
   async updateData(data: DataType): Promise<void> {
-    const text = encodePayload(data, { what: 'job data', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: '{}' });
+    const text = encodePayload(data, {
+      what: 'job data',
+      maxBytes: this.#settings.maxPayloadBytes,
+      ifUndefined: '{}',
+    });
     this.data = data;
     await this.queue.jobs.updateData(this.#id, text);
   }
@@ -175,7 +209,8 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   async remove({ removeChildren = true }: { removeChildren?: boolean } = {}): Promise<void> {
-    if (!(await this.queue.jobs.remove(this.#id, removeChildren))) throw yokeError('JOB_LOCKED', { jobId: this.#id });
+    if (!(await this.queue.jobs.remove(this.#id, removeChildren)))
+      throw yokeError('JOB_LOCKED', { jobId: this.#id });
     this.queue.emit('removed', this);
   }
 
@@ -207,7 +242,11 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
 
   /** Completes; resolves to the next job's data where one was asked for and there is one. */
   async moveToCompleted(returnValue: ReturnType, token: string, fetchNext = true): Promise<NextJobData> {
-    const result = encodePayload(returnValue, { what: 'return value', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: 'null' });
+    const result = encodePayload(returnValue, {
+      what: 'return value',
+      maxBytes: this.#settings.maxPayloadBytes,
+      ifUndefined: 'null',
+    });
     const keep = keepOf(this.opts.removeOnComplete, this.#settings.removeOnComplete);
     const exchange = await this.#finish(completing(this.#id, token, result, keep), token, fetchNext);
     this.returnvalue = (returnValue || undefined) as ReturnType;
@@ -306,10 +345,7 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
   }
 
   /** A finished job runs again. */
-  async retry(
-    state: FinishedStatus = 'failed',
-    opts: RetryOptions = {},
-  ): Promise<void> {
+  async retry(state: FinishedStatus = 'failed', opts: RetryOptions = {}): Promise<void> {
     await this.queue.jobs.reprocess({
       jobId: this.#id,
       from: state,
@@ -332,7 +368,12 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
 
   /** Resolves to the return value; rejects with the failure's reason, or after `ttl` ms. */
   async waitUntilFinished(queueEvents: FinishedEvents, ttl?: number): Promise<ReturnType> {
-    return (await waitUntilFinished(this.queue, { id: this.#id, name: this.name }, queueEvents, ttl)) as ReturnType;
+    return (await waitUntilFinished(
+      this.queue,
+      { id: this.#id, name: this.name },
+      queueEvents,
+      ttl,
+    )) as ReturnType;
   }
 
   getChildrenValues<Value = unknown>(): Promise<Record<string, Value>> {
@@ -352,7 +393,9 @@ export class Job<DataType = any, ReturnType = any, NameType extends string = str
     return children.dependencies(this.queue, this.#id, opts);
   }
 
-  getDependenciesCount(opts?: children.DependencyKinds): Promise<Partial<Record<keyof children.DependencyKinds, number>>> {
+  getDependenciesCount(
+    opts?: children.DependencyKinds,
+  ): Promise<Partial<Record<keyof children.DependencyKinds, number>>> {
     return children.dependenciesCount(this.queue, this.#id, opts);
   }
 
@@ -390,7 +433,16 @@ export interface Producing {
   addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[]): Promise<unknown>;
 }
 
-const noFetch = { fetchCount: 0, token: '0', leaseMs: '0', worker: '', limitMax: '', limitMs: '', maxBytes: 1_000_000, afterFinish: true };
+const noFetch = {
+  fetchCount: 0,
+  token: '0',
+  leaseMs: '0',
+  worker: '',
+  limitMax: '',
+  limitMs: '',
+  maxBytes: 1_000_000,
+  afterFinish: true,
+};
 
 function settingsOf(queue: JobHost): FinishSettings {
   return queue.finishSettings ?? defaultFinishSettings;

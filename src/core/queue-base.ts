@@ -3,11 +3,11 @@
 
 import { EventEmitter } from 'node:events';
 import { ClientClock, ServerClock } from '../model/clock.ts';
+import { type BoundLogger, boundLogger, LogEvent } from '../model/logger.ts';
 import { assertQueueName } from '../model/names.ts';
-import { boundLogger, type BoundLogger, LogEvent } from '../model/logger.ts';
 import type { ResolvedBaseOptions } from '../model/options/base-options.ts';
 import type { UnknownOption } from '../model/options/unknown-options.ts';
-import { type RedisClient, isClient, isCluster } from '../store/client.ts';
+import { isClient, isCluster, type RedisClient } from '../store/client.ts';
 import { Connection, type ConnectionInput } from '../store/connection.ts';
 import type { EngineMode } from '../store/engine.ts';
 import { InspectStore } from '../store/inspect-store.ts';
@@ -27,7 +27,9 @@ type AnyListeners = Record<string, (...args: any[]) => void>;
 
 /** `Listeners` is the interface of the object's events: name -> listener. */
 // biome-ignore lint/suspicious/noExplicitAny: as above.
-export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...args: any[]) => void } = AnyListeners> extends EventEmitter {
+export abstract class QueueBase<
+  Listeners extends { [E in keyof Listeners]: (...args: any[]) => void } = AnyListeners,
+> extends EventEmitter {
   readonly name: string;
   /** A shallow copy of the options as they were given; unknown keys are kept. */
   // biome-ignore lint/suspicious/noExplicitAny: wrappers put their own keys here and read them back.
@@ -182,7 +184,12 @@ export abstract class QueueBase<Listeners extends { [E in keyof Listeners]: (...
   }
 
   /** Opens a connection whose troubles become events of this object. */
-  protected openConnection(input: ConnectionInput, resolved: ResolvedBaseOptions, isBlocking: boolean, clientName?: string): Connection {
+  protected openConnection(
+    input: ConnectionInput,
+    resolved: ResolvedBaseOptions,
+    isBlocking: boolean,
+    clientName?: string,
+  ): Connection {
     const connection = new Connection(input, {
       isBlocking,
       isPatient: isBlocking || this.isPatient,

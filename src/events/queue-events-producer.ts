@@ -10,10 +10,17 @@ export class QueueEventsProducer extends QueueBase {
   }
 
   /** `maxEvents` is about how many entries the stream keeps. */
-  async publishEvent<Event extends { eventName: string; [field: string]: unknown }>(event: Event, maxEvents = 1000): Promise<void> {
+  async publishEvent<Event extends { eventName: string; [field: string]: unknown }>(
+    event: Event,
+    maxEvents = 1000,
+  ): Promise<void> {
     const { eventName, ...fields } = event;
     if (typeof eventName !== 'string' || eventName === '') {
-      throw yokeError('INVALID_OPTION', { option: 'eventName', expected: 'a non-empty string', given: String(eventName) });
+      throw yokeError('INVALID_OPTION', {
+        option: 'eventName',
+        expected: 'a non-empty string',
+        given: String(eventName),
+      });
     }
     const flat = Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
     await this.jobs.publish(['event', eventName, ...flat], maxEvents);

@@ -3,7 +3,11 @@
 
 import { QueueBase } from '../core/queue-base.ts';
 import { yokeError } from '../model/errors.ts';
-import { type QueueEventsOptions, type ResolvedQueueEventsOptions, resolveQueueEventsOptions } from '../model/options/queue-events-options.ts';
+import {
+  type QueueEventsOptions,
+  type ResolvedQueueEventsOptions,
+  resolveQueueEventsOptions,
+} from '../model/options/queue-events-options.ts';
 import type { RedisClient } from '../store/client.ts';
 import type { Connection, ConnectionInput } from '../store/connection.ts';
 import { EventStore, type StreamEvent } from '../store/event-store.ts';
@@ -15,7 +19,9 @@ const PAUSE_AFTER_ERROR_MS = 200;
 // biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
 type AnyListener = (...args: any[]) => void;
 type Names<Listeners> = keyof Listeners & string;
-type Listener<Listeners, Name extends keyof Listeners> = Listeners[Name] extends AnyListener ? Listeners[Name] : never;
+type Listener<Listeners, Name extends keyof Listeners> = Listeners[Name] extends AnyListener
+  ? Listeners[Name]
+  : never;
 
 /** Every event about a job is also told under its own name: `completed:17`. */
 type OfOneJob = `${keyof QueueEventsListener & string}:${string}`;
@@ -36,24 +42,38 @@ export class QueueEvents<ReturnType = any> extends QueueBase {
     this.#options = options;
     this.#lastId = options.lastEventId;
     const clientName = clientNameOf(options.prefix, name, ':qe');
-    this.#blocking = this.openConnection((options.connection ?? undefined) as ConnectionInput, options, true, clientName);
+    this.#blocking = this.openConnection(
+      (options.connection ?? undefined) as ConnectionInput,
+      options,
+      true,
+      clientName,
+    );
     this.#stream = new EventStore(this.#blocking, this.qualifiedName);
     if (options.autorun) this.run().catch((error) => this.emitError(error));
   }
 
-  override on<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override on<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(
+    event: U,
+    listener: Listener<QEL, U>,
+  ): this;
   override on(event: OfOneJob, listener: AnyListener): this;
   override on(event: string, listener: AnyListener): this {
     return super.on(event, listener);
   }
 
-  override once<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override once<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(
+    event: U,
+    listener: Listener<QEL, U>,
+  ): this;
   override once(event: OfOneJob, listener: AnyListener): this;
   override once(event: string, listener: AnyListener): this {
     return super.once(event, listener);
   }
 
-  override off<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(event: U, listener: Listener<QEL, U>): this;
+  override off<QEL extends object = QueueEventsListener<ReturnType>, U extends Names<QEL> = Names<QEL>>(
+    event: U,
+    listener: Listener<QEL, U>,
+  ): this;
   override off(event: OfOneJob, listener: AnyListener): this;
   override off(event: string, listener: AnyListener): this {
     return super.off(event, listener);

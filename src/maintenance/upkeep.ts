@@ -34,7 +34,10 @@ export class Upkeep {
   }
 
   async tick(): Promise<number> {
-    const { recovered, waitMs } = await this.#leases.maintain(this.#settings.maxStalls, this.#settings.intervalMs);
+    const { recovered, waitMs } = await this.#leases.maintain(
+      this.#settings.maxStalls,
+      this.#settings.intervalMs,
+    );
     for (const jobId of recovered) this.#settings.onStalled(jobId);
     return waitMs;
   }
@@ -48,7 +51,8 @@ export class Upkeep {
         if (this.#isRunning) this.#settings.onError(error as Error);
       }
       // Another worker's tick: be there when its interval ends, or jobs of a dead worker wait up to twice as long.
-      if (this.#isRunning) this.#arm(waitMs > 0 ? Math.min(waitMs, this.#settings.intervalMs) : this.#settings.intervalMs);
+      if (this.#isRunning)
+        this.#arm(waitMs > 0 ? Math.min(waitMs, this.#settings.intervalMs) : this.#settings.intervalMs);
     }, ms);
   }
 }

@@ -7,7 +7,11 @@ export type WorkerEntry = Record<string, string>;
 // Some hosted servers refuse the command; BullMQ's answer is kept because tools show it.
 const REFUSED: WorkerEntry[] = [{ name: 'GCP does not support client list' }];
 
-export async function listWorkers(client: RedisClient, matches: (clientName: string) => boolean, queueName: string): Promise<WorkerEntry[]> {
+export async function listWorkers(
+  client: RedisClient,
+  matches: (clientName: string) => boolean,
+  queueName: string,
+): Promise<WorkerEntry[]> {
   try {
     const lists = await Promise.all(mastersOf(client).map((node) => node.call('CLIENT', ['LIST'])));
     // On a cluster each worker is connected to one node only; the one with the most of them is its queue's.

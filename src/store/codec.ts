@@ -61,13 +61,20 @@ export function decodeOptions(text: string): StoredJobOptions {
 /** The options as they were stored, without defaults: those that a scheduler gives to its jobs. */
 export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
   const wire = JSON.parse(text || '{}') as Record<string, unknown>;
-  if (typeof wire !== 'object' || wire === null || Array.isArray(wire)) throw new SyntaxError('options are no object');
+  if (typeof wire !== 'object' || wire === null || Array.isArray(wire))
+    throw new SyntaxError('options are no object');
   const opts: Record<string, unknown> = {};
   const telemetry: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(wire)) {
     if (key === 'tm') telemetry.metadata = value;
     else if (key === 'omc') telemetry.omitContext = value;
-    else Object.defineProperty(opts, optionFromWire.get(key) ?? key, { value, writable: true, enumerable: true, configurable: true });
+    else
+      Object.defineProperty(opts, optionFromWire.get(key) ?? key, {
+        value,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
   }
   if (Object.keys(telemetry).length > 0) opts.telemetry = telemetry;
   return opts as Partial<StoredJobOptions>;
@@ -77,36 +84,88 @@ type Setter = (record: JobRecord, value: string) => void;
 
 // Other servers may have written numbers in exponent form, so they are read as floats.
 const setters: Record<string, Setter> = {
-  name: (r, v) => { r.name = v; },
-  data: (r, v) => { r.data = v; },
-  opts: (r, v) => { r.opts = v; },
-  timestamp: (r, v) => { r.timestamp = Number(v); },
-  delay: (r, v) => { r.delay = Number(v); },
-  priority: (r, v) => { r.priority = Number(v); },
-  progress: (r, v) => { r.progress = v; },
-  ats: (r, v) => { r.attemptsStarted = Number(v); },
-  atm: (r, v) => { r.attemptsMade = Number(v); },
+  name: (r, v) => {
+    r.name = v;
+  },
+  data: (r, v) => {
+    r.data = v;
+  },
+  opts: (r, v) => {
+    r.opts = v;
+  },
+  timestamp: (r, v) => {
+    r.timestamp = Number(v);
+  },
+  delay: (r, v) => {
+    r.delay = Number(v);
+  },
+  priority: (r, v) => {
+    r.priority = Number(v);
+  },
+  progress: (r, v) => {
+    r.progress = v;
+  },
+  ats: (r, v) => {
+    r.attemptsStarted = Number(v);
+  },
+  atm: (r, v) => {
+    r.attemptsMade = Number(v);
+  },
   // The older spelling wins where both are there.
-  attemptsMade: (r, v) => { r.attemptsMade = Number(v); },
-  stc: (r, v) => { r.stalledCounter = Number(v); },
-  processedOn: (r, v) => { r.processedOn = Number(v); },
-  pb: (r, v) => { r.processedBy = v; },
-  finishedOn: (r, v) => { r.finishedOn = Number(v); },
-  returnvalue: (r, v) => { r.returnvalue = v; },
-  failedReason: (r, v) => { r.failedReason = v; },
-  stacktrace: (r, v) => { r.stacktrace = v; },
-  parentKey: (r, v) => { r.parentKey = v; },
-  parent: (r, v) => { r.parent = v; },
-  rjk: (r, v) => { r.repeatJobKey = v; },
-  deid: (r, v) => { r.deduplicationId = v; },
-  defa: (r, v) => { r.deferredFailure = v; },
+  attemptsMade: (r, v) => {
+    r.attemptsMade = Number(v);
+  },
+  stc: (r, v) => {
+    r.stalledCounter = Number(v);
+  },
+  processedOn: (r, v) => {
+    r.processedOn = Number(v);
+  },
+  pb: (r, v) => {
+    r.processedBy = v;
+  },
+  finishedOn: (r, v) => {
+    r.finishedOn = Number(v);
+  },
+  returnvalue: (r, v) => {
+    r.returnvalue = v;
+  },
+  failedReason: (r, v) => {
+    r.failedReason = v;
+  },
+  stacktrace: (r, v) => {
+    r.stacktrace = v;
+  },
+  parentKey: (r, v) => {
+    r.parentKey = v;
+  },
+  parent: (r, v) => {
+    r.parent = v;
+  },
+  rjk: (r, v) => {
+    r.repeatJobKey = v;
+  },
+  deid: (r, v) => {
+    r.deduplicationId = v;
+  },
+  defa: (r, v) => {
+    r.deferredFailure = v;
+  },
 };
 Object.setPrototypeOf(setters, null);
 
 export function emptyRecord(id: string): JobRecord {
   return {
-    id, name: '', data: '{}', opts: '{}', timestamp: 0, delay: 0, priority: 0,
-    attemptsStarted: 0, attemptsMade: 0, stalledCounter: 0,
+    id,
+    name: '',
+    data: '{}',
+    opts: '{}',
+    timestamp: 0,
+    delay: 0,
+    priority: 0,
+    attemptsStarted: 0,
+    attemptsMade: 0,
+    stalledCounter: 0,
   };
 }
 
@@ -121,7 +180,8 @@ export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
 export function decodeRawFields(id: string, fields: Record<string, unknown>): JobRecord {
   const record = emptyRecord(id);
   for (const [field, value] of Object.entries(fields)) {
-    if (value !== undefined && value !== null) setters[field]?.(record, typeof value === 'string' ? value : String(value));
+    if (value !== undefined && value !== null)
+      setters[field]?.(record, typeof value === 'string' ? value : String(value));
   }
   return record;
 }

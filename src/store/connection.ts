@@ -61,7 +61,8 @@ export class Connection extends EventEmitter {
     this.isOwned = !isClient(input) || settings.isBlocking;
     if (isClient(input)) {
       if (keyPrefixOf(input)) throw yokeError('KEY_PREFIX_REFUSED', {});
-      if (settings.isBlocking && input.options?.maxRetriesPerRequest) throw yokeError('MAX_RETRIES_PER_REQUEST', {});
+      if (settings.isBlocking && input.options?.maxRetriesPerRequest)
+        throw yokeError('MAX_RETRIES_PER_REQUEST', {});
     } else if (typeof input === 'object' && (input as RedisOptions).keyPrefix) {
       throw yokeError('KEY_PREFIX_REFUSED', {});
     }
@@ -164,7 +165,11 @@ export class Connection extends EventEmitter {
       if (this.isOwned) {
         client.on('error', () => {});
         if (force || client.status !== 'ready') client.disconnect();
-        else await Promise.race([client.quit().catch(() => client.disconnect()), sleepThen(1000, () => client.disconnect())]);
+        else
+          await Promise.race([
+            client.quit().catch(() => client.disconnect()),
+            sleepThen(1000, () => client.disconnect()),
+          ]);
       }
     }
     await this.#release?.();
@@ -220,12 +225,18 @@ export class Connection extends EventEmitter {
       connectionName: this.#settings.clientName,
     };
     // Nobody waits any more for a blocking read that was cut off or could not be sent.
-    const reading: RedisOptions = this.#settings.isBlocking ? { autoResendUnfulfilledCommands: false, enableOfflineQueue: false } : {};
+    const reading: RedisOptions = this.#settings.isBlocking
+      ? { autoResendUnfulfilledCommands: false, enableOfflineQueue: false }
+      : {};
     const input = this.#input ?? process.env.REDIS_URL;
     if (isClient(input)) {
       if (!this.#settings.isBlocking) return input;
       if (isCluster(input)) return input.duplicate(undefined, { redisOptions: own });
-      return input.duplicate({ maxRetriesPerRequest: null, connectionName: this.#settings.clientName, ...reading });
+      return input.duplicate({
+        maxRetriesPerRequest: null,
+        connectionName: this.#settings.clientName,
+        ...reading,
+      });
     }
     if (input === undefined) return this.#developmentClient({ ...own, ...reading });
     if (typeof input === 'string') return new Redis(input, { ...own, ...reading }) as unknown as RedisClient;
@@ -266,7 +277,8 @@ export class Connection extends EventEmitter {
       clearTimeout(this.#greeting);
       // What is unanswered is rejected now rather than sent again by the client library: only its caller knows
       // whether it is still wanted then.
-      if (this.isOwned && !this.isFailFast) client.flushQueue?.(new Error(LINK_LOST_TEXT), { offlineQueue: false });
+      if (this.isOwned && !this.isFailFast)
+        client.flushQueue?.(new Error(LINK_LOST_TEXT), { offlineQueue: false });
       this.emit('down');
     });
     listen('ready', () => {

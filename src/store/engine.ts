@@ -39,10 +39,16 @@ export class Engine {
     // Twice: the library can be flushed once between load and call, not over and over.
     for (let tries = 0; this.#mode === 'functions'; tries++) {
       try {
-        return await this.#client.call(call.isQuery ? 'FCALL_RO' : 'FCALL', [functionName(call), 1, root, ...argv]);
+        return await this.#client.call(call.isQuery ? 'FCALL_RO' : 'FCALL', [
+          functionName(call),
+          1,
+          root,
+          ...argv,
+        ]);
       } catch (error) {
         if (isFunctionMissing(error) && tries < 2) await this.load();
-        else if (hasNoFunctions(error) && /NOPERM|unknown command/i.test(String(error))) this.#mode = 'scripts';
+        else if (hasNoFunctions(error) && /NOPERM|unknown command/i.test(String(error)))
+          this.#mode = 'scripts';
         else throw error;
       }
     }

@@ -24,13 +24,25 @@ export class EventStore {
 
   /** Events after `lastId`, waiting up to `blockMs` for the first; none after that time. */
   async read(lastId: string, blockMs: number): Promise<StreamEvent[]> {
-    return decode(await blockingRead(this.#connection, 'XREAD', ['BLOCK', blockMs, 'STREAMS', this.#key, lastId], blockMs));
+    return decode(
+      await blockingRead(
+        this.#connection,
+        'XREAD',
+        ['BLOCK', blockMs, 'STREAMS', this.#key, lastId],
+        blockMs,
+      ),
+    );
   }
 
   /** The newest entry's id, so that reading can start after it and miss nothing; `0-0` for an empty stream. */
   async newestId(): Promise<string> {
     for (;;) {
-      const rows = await blockingRead(this.#connection, 'XREVRANGE', [this.#key, '+', '-', 'COUNT', 1], ANSWER_MS);
+      const rows = await blockingRead(
+        this.#connection,
+        'XREVRANGE',
+        [this.#key, '+', '-', 'COUNT', 1],
+        ANSWER_MS,
+      );
       if (Array.isArray(rows)) return (rows as [string, unknown][])[0]?.[0] ?? '0-0';
     }
   }
@@ -48,7 +60,8 @@ function decode(reply: unknown): StreamEvent[] {
 // Of the one stream that was asked for. RESP2 answers with a list of pairs, RESP3 with a map, which a cluster's
 // client hands on as a flat list.
 function entriesOf(reply: unknown): [string, string[]][] {
-  if (!Array.isArray(reply)) return (Object.values((reply as object | null) ?? {})[0] ?? []) as [string, string[]][];
+  if (!Array.isArray(reply))
+    return (Object.values((reply as object | null) ?? {})[0] ?? []) as [string, string[]][];
   const [first, second] = reply;
   if (first === undefined) return [];
   return (Array.isArray(first) ? first[1] : second) as [string, string[]][];

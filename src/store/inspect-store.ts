@@ -2,7 +2,15 @@
 
 import type { JobState, JobType } from '../model/states.ts';
 import { decodeRecord, type JobRecord } from './codec.ts';
-import { countsCall, finishedCall, limitCall, listCall, perPriorityCall, rangesCall, stateCall } from './generated/engine.ts';
+import {
+  countsCall,
+  finishedCall,
+  limitCall,
+  listCall,
+  perPriorityCall,
+  rangesCall,
+  stateCall,
+} from './generated/engine.ts';
 import type { Session } from './session.ts';
 
 export interface Page {
@@ -19,7 +27,9 @@ export class InspectStore {
   }
 
   async record(jobId: string): Promise<JobRecord | undefined> {
-    const flat = (await this.session.command('HGETALL', [this.#key(jobId)])) as string[] | Record<string, string>;
+    const flat = (await this.session.command('HGETALL', [this.#key(jobId)])) as
+      | string[]
+      | Record<string, string>;
     const list = Array.isArray(flat) ? flat : Object.entries(flat).flat();
     return list.length > 0 ? decodeRecord(jobId, list) : undefined;
   }
@@ -30,7 +40,10 @@ export class InspectStore {
   }
 
   async finished(jobId: string): Promise<{ word: string; value: string }> {
-    const [word, value] = (await this.session.query(finishedCall, finishedCall.encode({ jobId }))) as [string, string];
+    const [word, value] = (await this.session.query(finishedCall, finishedCall.encode({ jobId }))) as [
+      string,
+      string,
+    ];
     return { word, value };
   }
 
@@ -56,15 +69,25 @@ export class InspectStore {
   }
 
   async perPriority(priorities: readonly number[]): Promise<number[]> {
-    return (await this.session.query(perPriorityCall, perPriorityCall.encode(priorities.map(String)))).map(Number);
+    return (await this.session.query(perPriorityCall, perPriorityCall.encode(priorities.map(String)))).map(
+      Number,
+    );
   }
 
   async limitMs(max: number | undefined): Promise<number> {
-    const [ms] = await this.session.query(limitCall, limitCall.encode({ max: max === undefined ? '' : String(max) }));
+    const [ms] = await this.session.query(
+      limitCall,
+      limitCall.encode({ max: max === undefined ? '' : String(max) }),
+    );
     return Number(ms);
   }
 
-  async logs(jobId: string, first: number, last: number, isAscending: boolean): Promise<{ logs: string[]; count: number }> {
+  async logs(
+    jobId: string,
+    first: number,
+    last: number,
+    isAscending: boolean,
+  ): Promise<{ logs: string[]; count: number }> {
     const key = `${this.#key(jobId)}:logs`;
     const range = isAscending ? [first, last] : [-(last + 1), -(first + 1)];
     const [logs, count] = await Promise.all([
@@ -75,7 +98,9 @@ export class InspectStore {
   }
 
   async meta(): Promise<Map<string, string>> {
-    const reply = (await this.session.command('HGETALL', [`${this.session.root}:meta`])) as string[] | Record<string, string>;
+    const reply = (await this.session.command('HGETALL', [`${this.session.root}:meta`])) as
+      | string[]
+      | Record<string, string>;
     const flat = Array.isArray(reply) ? reply : Object.entries(reply).flat();
     const meta = new Map<string, string>();
     for (let i = 0; i < flat.length; i += 2) meta.set(flat[i]!, flat[i + 1]!);

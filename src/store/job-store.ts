@@ -15,12 +15,12 @@ import {
   promoteCall,
   promoteManyCall,
   publishCall,
+  type ReprocessCallArg,
   releaseDedupCall,
   removeCall,
   removeOrphanCall,
   removeUnprocessedChildrenCall,
   reprocessCall,
-  type ReprocessCallArg,
   reprocessManyCall,
   resumeCall,
   updateDataCall,
@@ -52,7 +52,11 @@ export class JobStore {
   }
 
   async promote(jobId: string): Promise<void> {
-    expectWord(await this.#run(promoteCall, promoteCall.encode({ jobId })), { jobId, command: 'promote', state: 'delayed' }, 'ok');
+    expectWord(
+      await this.#run(promoteCall, promoteCall.encode({ jobId })),
+      { jobId, command: 'promote', state: 'delayed' },
+      'ok',
+    );
   }
 
   async reprocess(arg: ReprocessCallArg): Promise<void> {
@@ -71,7 +75,11 @@ export class JobStore {
   }
 
   async updateData(jobId: string, data: string): Promise<void> {
-    expectWord(await this.#run(updateDataCall, updateDataCall.encode({ jobId, data })), { jobId, command: 'updateData' }, 'ok');
+    expectWord(
+      await this.#run(updateDataCall, updateDataCall.encode({ jobId, data })),
+      { jobId, command: 'updateData' },
+      'ok',
+    );
   }
 
   async updateProgress(jobId: string, progress: string): Promise<void> {
@@ -153,7 +161,9 @@ export class JobStore {
 
   async reprocessMany(from: string, cutoff: number, count: number): Promise<void> {
     const arg = { from, cutoff: String(cutoff) };
-    await this.#untilFewer(count, (most) => this.#run(reprocessManyCall, reprocessManyCall.encode({ ...arg, most })));
+    await this.#untilFewer(count, (most) =>
+      this.#run(reprocessManyCall, reprocessManyCall.encode({ ...arg, most })),
+    );
   }
 
   async publish(fields: readonly string[], maxEvents: number): Promise<void> {

@@ -1,6 +1,7 @@
 // What a worker does with jobs it holds: fetch, finish, renew, look after the queue.
 
-import { type JobRecord, decodeRecord, markStarted } from './codec.ts';
+import { yokeError } from '../model/errors.ts';
+import { decodeRecord, type JobRecord, markStarted } from './codec.ts';
 import {
   type ExchangeCallArg,
   exchangeCall,
@@ -11,7 +12,6 @@ import {
   scheduleNextCall,
   signalCall,
 } from './generated/engine.ts';
-import { yokeError } from '../model/errors.ts';
 import type { Session } from './session.ts';
 
 export interface Exchange {
@@ -78,7 +78,10 @@ export class LeaseStore {
 
   /** Recovered ids, and in how many ms the next tick may run if another worker ran this one. */
   async maintain(maxStalls: number, intervalMs: number): Promise<{ recovered: string[]; waitMs: number }> {
-    const [recovered, waitMs] = await this.session.run(maintainCall, maintainCall.encode({ maxStalls, intervalMs }));
+    const [recovered, waitMs] = await this.session.run(
+      maintainCall,
+      maintainCall.encode({ maxStalls, intervalMs }),
+    );
     return { recovered: recovered as string[], waitMs: Number(waitMs) };
   }
 

@@ -1,8 +1,8 @@
 // Finds records of jobs by their keys alone, for the sweep of those that no collection holds.
 
+import { mastersOf } from './client.ts';
 import { keySuffix } from './generated/engine.ts';
 import type { Session } from './session.ts';
-import { mastersOf } from './client.ts';
 
 const tails = new Set(['logs', 'dependencies', 'processed', 'failed', 'unsuccessful', 'lock']);
 const reserved = new Set<string>([...Object.values(keySuffix), 'groups', 'delay', 'priority', 'meta']);
@@ -14,7 +14,13 @@ export async function jobIdsByKeys(session: Session, count: number): Promise<str
   for (const node of mastersOf(await session.ready())) {
     let cursor = '0';
     do {
-      const [next, keys] = (await node.call('SCAN', [cursor, 'MATCH', `${escapeGlob(prefix)}*`, 'COUNT', count])) as [string, string[]];
+      const [next, keys] = (await node.call('SCAN', [
+        cursor,
+        'MATCH',
+        `${escapeGlob(prefix)}*`,
+        'COUNT',
+        count,
+      ])) as [string, string[]];
       cursor = next;
       for (const key of keys) {
         const id = idOf(key.slice(prefix.length));

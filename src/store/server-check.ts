@@ -1,7 +1,7 @@
 // What the server is, and whether a queue can be trusted to it. Read once per connection.
 
 import { yokeError } from '../model/errors.ts';
-import { type RedisClient, isCluster, mastersOf } from './client.ts';
+import { isCluster, mastersOf, type RedisClient } from './client.ts';
 
 export interface ServerFacts {
   readonly version: string;
@@ -20,9 +20,14 @@ export interface ServerCheck {
 const MINIMUM_VERSION = '6.2.0';
 
 export async function checkServer(client: RedisClient, check: ServerCheck): Promise<ServerFacts> {
-  if (check.isSkipped) return { version: MINIMUM_VERSION, databaseType: 'redis', isCluster: isCluster(client) };
+  if (check.isSkipped)
+    return { version: MINIMUM_VERSION, databaseType: 'redis', isCluster: isCluster(client) };
   const info = await readInfo(client);
-  const databaseType = info.has('dragonfly_version') ? 'dragonfly' : info.has('valkey_version') ? 'valkey' : 'redis';
+  const databaseType = info.has('dragonfly_version')
+    ? 'dragonfly'
+    : info.has('valkey_version')
+      ? 'valkey'
+      : 'redis';
   const version = info.get('valkey_version') ?? info.get('redis_version') ?? MINIMUM_VERSION;
   if (databaseType === 'redis' && isLower(version, MINIMUM_VERSION)) {
     throw yokeError('SERVER_TOO_OLD', { minimum: MINIMUM_VERSION, current: version });

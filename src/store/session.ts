@@ -100,7 +100,11 @@ export class Session {
     return (await this.runTimed(call, args, askedAt)).body;
   }
 
-  async runTimed(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<TimedReply> {
+  async runTimed(
+    call: EngineCall,
+    args: readonly string[],
+    askedAt = performance.now(),
+  ): Promise<TimedReply> {
     this.#beforeCall();
     const prepare = () => {
       const sequence = ++this.#sequence;
@@ -143,7 +147,8 @@ export class Session {
     const [word, now, body] = reply as [string, string, unknown[]];
     this.clock.observe(Number(now));
     if (word === 'ok') return { body, at: Number(now) };
-    if (word === 'layout_unknown') throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
+    if (word === 'layout_unknown')
+      throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
     throw yokeError('CALL_REFUSED', { call: call.name, reason: word });
   }
 
@@ -158,14 +163,12 @@ export class Session {
   }
 
   #start(): Promise<Engine> {
-    this.#starting ??= this.#connection.ready().then(
-      async (client) => {
-        const engine = new Engine(client, this.#settings.mode);
-        await engine.load();
-        this.#engine = engine;
-        return engine;
-      },
-    );
+    this.#starting ??= this.#connection.ready().then(async (client) => {
+      const engine = new Engine(client, this.#settings.mode);
+      await engine.load();
+      this.#engine = engine;
+      return engine;
+    });
     this.#starting.catch(() => {
       this.#starting = undefined;
     });
@@ -173,7 +176,11 @@ export class Session {
   }
 
   // In the order in which they were asked for; numbers are given when a call is sent.
-  #fly(name: string, prepare: () => { sequence: number; send: Send }, askedAt = performance.now()): Promise<unknown> {
+  #fly(
+    name: string,
+    prepare: () => { sequence: number; send: Send },
+    askedAt = performance.now(),
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const begin = () => {
         if (this.#isStopped) {
@@ -199,10 +206,7 @@ export class Session {
     if (this.#flights.size < MOST_IN_FLIGHT) this.#waiting.shift()?.();
   }
 
-  async #tryUntilAnswered(
-    flight: Flight,
-    send: Send,
-  ): Promise<unknown> {
+  async #tryUntilAnswered(flight: Flight, send: Send): Promise<unknown> {
     for (;;) {
       try {
         await this.#untilSendable(flight);
@@ -229,7 +233,8 @@ export class Session {
 
   // Returns if the call is worth another try, after a pause; throws what the user is told if not.
   async #orGiveUp(flight: Flight, error: unknown): Promise<void> {
-    if (this.#connection.isClosed || error instanceof ConnectionClosedError) throw new ConnectionClosedError();
+    if (this.#connection.isClosed || error instanceof ConnectionClosedError)
+      throw new ConnectionClosedError();
     if (error instanceof OutcomeUnknownError) throw error;
     const waitedMs = performance.now() - flight.askedAt;
     const isLink = isLinkError(error);
@@ -238,7 +243,9 @@ export class Session {
       throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
     }
     if (String(error).includes('READONLY')) this.#connection.drop();
-    await new Promise((resolve) => setTimeout(resolve, isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS));
+    await new Promise((resolve) =>
+      setTimeout(resolve, isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS),
+    );
   }
 
   #patience(error: unknown, isLink: boolean): number {
@@ -251,22 +258,25 @@ export class Session {
   #watch(): void {
     if (this.#watchdog) return;
     const { callTimeoutMs } = this.#settings;
-    this.#watchdog = setTimeout(() => {
-      this.#watchdog = undefined;
-      const now = performance.now();
-      let isSilent = false;
-      for (const flight of this.#flights) {
-        const waitedMs = now - flight.askedAt;
-        if (waitedMs > this.#giveUpAfterMs) {
-          this.#land(flight);
-          flight.giveUp(outcomeUnknown(flight, waitedMs));
-        } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
-          isSilent = true;
+    this.#watchdog = setTimeout(
+      () => {
+        this.#watchdog = undefined;
+        const now = performance.now();
+        let isSilent = false;
+        for (const flight of this.#flights) {
+          const waitedMs = now - flight.askedAt;
+          if (waitedMs > this.#giveUpAfterMs) {
+            this.#land(flight);
+            flight.giveUp(outcomeUnknown(flight, waitedMs));
+          } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
+            isSilent = true;
+          }
         }
-      }
-      if (isSilent && this.#connection.isUp) this.#connection.drop();
-      if (this.#flights.size > 0) this.#watch();
-    }, Math.max(callTimeoutMs / 2, 10));
+        if (isSilent && this.#connection.isUp) this.#connection.drop();
+        if (this.#flights.size > 0) this.#watch();
+      },
+      Math.max(callTimeoutMs / 2, 10),
+    );
     this.#watchdog.unref();
   }
 }

@@ -10,13 +10,21 @@ export interface IdleOptions {
 }
 
 /** Resolves when nothing waits or runs; rejects with the counts when that takes too long. */
-export async function whenIdle(queue: Queue, { timeoutMs = 10_000, withDelayed = true }: IdleOptions = {}): Promise<void> {
+export async function whenIdle(
+  queue: Queue,
+  { timeoutMs = 10_000, withDelayed = true }: IdleOptions = {},
+): Promise<void> {
   const end = performance.now() + timeoutMs;
   for (;;) {
     const counts = await queue.getJobCounts('waiting', 'active', 'prioritized', 'delayed');
-    const left = (counts.waiting ?? 0) + (counts.active ?? 0) + (counts.prioritized ?? 0) + (withDelayed ? (counts.delayed ?? 0) : 0);
+    const left =
+      (counts.waiting ?? 0) +
+      (counts.active ?? 0) +
+      (counts.prioritized ?? 0) +
+      (withDelayed ? (counts.delayed ?? 0) : 0);
     if (left === 0) return;
-    if (performance.now() > end) throw new Error(`Queue "${queue.name}" is not idle after ${timeoutMs} ms: ${JSON.stringify(counts)}`);
+    if (performance.now() > end)
+      throw new Error(`Queue "${queue.name}" is not idle after ${timeoutMs} ms: ${JSON.stringify(counts)}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -159,7 +159,10 @@ export class Exchanger {
     const renewedAt = performance.now();
     let kept: readonly JobRecord[] = [];
     try {
-      const lost = await this.#leases.extend(records.map(({ id }) => ({ jobId: id, token })), this.#settings.leaseMs);
+      const lost = await this.#leases.extend(
+        records.map(({ id }) => ({ jobId: id, token })),
+        this.#settings.leaseMs,
+      );
       const lostIds = new Set(lost.map(({ jobId }) => jobId));
       kept = records.filter(({ id }) => !lostIds.has(id));
     } catch (error) {

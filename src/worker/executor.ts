@@ -2,7 +2,15 @@
 // lines; what a handler throws becomes a value here and nowhere else.
 
 import { planFailure, stackTraces } from '../core/failure-plan.ts';
-import { completing, delaying, failing, type Finish, givingBack, keepOf, retrying } from '../core/finishing.ts';
+import {
+  completing,
+  delaying,
+  type Finish,
+  failing,
+  givingBack,
+  keepOf,
+  retrying,
+} from '../core/finishing.ts';
 import { Job } from '../core/job.ts';
 import type { FinishSettings, JobHost } from '../core/job-host.ts';
 import {
@@ -92,18 +100,29 @@ export class Executor {
   }
 
   /** The job, ready to run; a record that cannot be read comes as a job that fails with the reason. */
-  prepare(record: JobRecord, token: string, leasedAt: number): { running: Running; poison: Error | undefined } {
+  prepare(
+    record: JobRecord,
+    token: string,
+    leasedAt: number,
+  ): { running: Running; poison: Error | undefined } {
     let job: Job;
     let poison: Error | undefined;
     try {
       job = Job.fromRecord(this.#host, record);
     } catch (error) {
       poison = new UnrecoverableError((error as Error).message);
-      job = Job.fromRecord(this.#host, { ...emptyRecord(record.id), name: record.name, attemptsMade: record.attemptsMade });
+      job = Job.fromRecord(this.#host, {
+        ...emptyRecord(record.id),
+        name: record.name,
+        attemptsMade: record.attemptsMade,
+      });
     }
     job.token = token;
     const controller = this.takesSignal ? new AbortController() : undefined;
-    return { running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: leasedAt }, poison };
+    return {
+      running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: leasedAt },
+      poison,
+    };
   }
 
   /** Runs a job to its end and hands the outcome in. Never rejects. */
@@ -126,7 +145,8 @@ export class Executor {
 
   #reasonNotToRun(job: Job): Error | undefined {
     if (job.deferredFailure) return new UnrecoverableError(job.deferredFailure);
-    if (job.attemptsStarted > this.#settings.maxStartedAttempts) return new UnrecoverableError(STARTED_TOO_OFTEN);
+    if (job.attemptsStarted > this.#settings.maxStartedAttempts)
+      return new UnrecoverableError(STARTED_TOO_OFTEN);
     return undefined;
   }
 
@@ -176,8 +196,20 @@ export class Executor {
 
   async #complete(running: Running, value: unknown): Promise<void> {
     const { job, token } = running;
-    const result = encodePayload(value, { what: 'return value', maxBytes: this.#settings.maxPayloadBytes, ifUndefined: 'null' });
-    job.finishedOn = await this.#handIn(running, completing(job.id as string, token, result, keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete)));
+    const result = encodePayload(value, {
+      what: 'return value',
+      maxBytes: this.#settings.maxPayloadBytes,
+      ifUndefined: 'null',
+    });
+    job.finishedOn = await this.#handIn(
+      running,
+      completing(
+        job.id as string,
+        token,
+        result,
+        keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete),
+      ),
+    );
     job.returnvalue = value;
     job.attemptsMade += 1;
     this.#events.onCompleted(job, value);
@@ -190,7 +222,8 @@ export class Executor {
     const traces = stackTraces(job.stacktrace ?? [], stack, job.opts.stackTraceLimit);
     const attempt = { reason, stacktrace: traces.json };
     const plan = await this.#plan(job, error);
-    if (plan.next === 'retry') await this.#handIn(running, retrying(id, token, attempt, job.opts.lifo === true));
+    if (plan.next === 'retry')
+      await this.#handIn(running, retrying(id, token, attempt, job.opts.lifo === true));
     else if (plan.next === 'delay') await this.#handIn(running, delaying(id, token, plan.delayMs, attempt));
     else {
       const keep = keepOf(job.opts.removeOnFail, this.#settings.removeOnFail);
@@ -217,5 +250,7 @@ export class Executor {
 /** No answer, or none about this job. */
 function isWorldFailure(error: unknown): boolean {
   if (isConnectionError(error)) return true;
-  return error instanceof YokeError && error.key !== 'CALL_REFUSED' && errorCatalogue[error.key].family === 'world';
+  return (
+    error instanceof YokeError && error.key !== 'CALL_REFUSED' && errorCatalogue[error.key].family === 'world'
+  );
 }

@@ -56,7 +56,8 @@ export class LeaseKeeper {
     for (const running of this.#settings.running.values()) {
       if (now - running.renewedAt >= this.#settings.renewMs / 2) due.push(running);
     }
-    for (let first = 0; first < due.length; first += MOST_PER_CALL) await this.#renew(due.slice(first, first + MOST_PER_CALL));
+    for (let first = 0; first < due.length; first += MOST_PER_CALL)
+      await this.#renew(due.slice(first, first + MOST_PER_CALL));
   }
 
   async #renew(due: readonly Running[]): Promise<void> {

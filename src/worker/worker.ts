@@ -42,7 +42,9 @@ export interface GetNextJobOptions {
 const PAUSE_AFTER_REFUSAL_MS = 1000;
 
 // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
-export class Worker<DataType = any, ResultType = any, NameType extends string = string> extends QueueBase<WorkerListener<DataType, ResultType, NameType>> {
+export class Worker<DataType = any, ResultType = any, NameType extends string = string> extends QueueBase<
+  WorkerListener<DataType, ResultType, NameType>
+> {
   readonly id = randomUUID();
   /** @internal */ readonly finishSettings: FinishSettings;
   readonly #options: ResolvedWorkerOptions;
@@ -55,9 +57,15 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   #isStarted = false;
   #end: (() => void) | undefined;
 
-  constructor(name: string, processor?: Processor<DataType, ResultType, NameType> | string | URL | null, opts: WorkerOptions = {}, _backendFactory?: unknown) {
+  constructor(
+    name: string,
+    processor?: Processor<DataType, ResultType, NameType> | string | URL | null,
+    opts: WorkerOptions = {},
+    _backendFactory?: unknown,
+  ) {
     const options = resolveWorkerOptions(opts);
-    if (typeof processor === 'string' || processor instanceof URL) throw yokeError('NOT_SUPPORTED_YET', { feature: 'a processor file' });
+    if (typeof processor === 'string' || processor instanceof URL)
+      throw yokeError('NOT_SUPPORTED_YET', { feature: 'a processor file' });
     super(name, opts, options, { workerId: options.workerId });
     this.#options = options;
     this.#jobLog = new JobLog(this.log, options.errorPolicy);
@@ -72,7 +80,12 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
       limiter: options.limiter,
     };
     const clientName = clientNameOf(options.prefix, name, options.name ? `:w:${options.name}` : '');
-    this.#blocking = this.openConnection((options.connection ?? undefined) as ConnectionInput, options, true, clientName);
+    this.#blocking = this.openConnection(
+      (options.connection ?? undefined) as ConnectionInput,
+      options,
+      true,
+      clientName,
+    );
     const markers = new MarkerStore(this.#blocking, this.qualifiedName);
     const onError = (error: Error) => this.emitError(error);
     this.#loop = this.#makeLoop((processor ?? null) as AnyProcessor | null, markers);
@@ -224,7 +237,10 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
   }
 
   /** Fetches one job for people who process by hand; `block` waits for one for a while. */
-  async getNextJob(token: string, { block = true }: GetNextJobOptions = {}): Promise<Job<DataType, ResultType, NameType> | undefined> {
+  async getNextJob(
+    token: string,
+    { block = true }: GetNextJobOptions = {},
+  ): Promise<Job<DataType, ResultType, NameType> | undefined> {
     if (this.closing || this.isPaused()) return undefined;
     return this.#byHand.next(token, block) as Promise<Job<DataType, ResultType, NameType> | undefined>;
   }
@@ -256,7 +272,12 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   /** Deprecated: the same as queue.rateLimit. */
   async rateLimit(expireTimeMs: number): Promise<void> {
-    await this.session.command('SET', [this.keys.limiter!, Number.MAX_SAFE_INTEGER, 'PX', Math.round(expireTimeMs)]);
+    await this.session.command('SET', [
+      this.keys.limiter!,
+      Number.MAX_SAFE_INTEGER,
+      'PX',
+      Math.round(expireTimeMs),
+    ]);
   }
 
   override async waitUntilReady(): Promise<RedisClient> {
@@ -334,5 +355,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
 /** An operator can mend it without touching this process. */
 function isPassing(error: unknown): boolean {
-  return error instanceof YokeError && (error.key === 'SERVER_AUTH' || error.key === 'SERVER_REFUSES_COMMANDS');
+  return (
+    error instanceof YokeError && (error.key === 'SERVER_AUTH' || error.key === 'SERVER_REFUSES_COMMANDS')
+  );
 }

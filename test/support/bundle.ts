@@ -2,7 +2,15 @@
 // after each test. Names are unique, so that tests never meet each other's jobs.
 
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { type Processor, Queue, QueueEvents, type QueueEventsOptions, type QueueOptions, Worker, type WorkerOptions } from '../../src/index.ts';
+import {
+  type Processor,
+  Queue,
+  QueueEvents,
+  type QueueEventsOptions,
+  type QueueOptions,
+  Worker,
+  type WorkerOptions,
+} from '../../src/index.ts';
 import { startLegServer, type TestServer } from './leg.ts';
 
 interface Closable {
@@ -16,7 +24,11 @@ export interface Bundle {
   /** A queue name nobody else uses. */
   name(): string;
   queue(name?: string, opts?: QueueOptions): Queue;
-  worker(name: string, processor: Processor<any, any, string> | null | undefined, opts?: WorkerOptions): Worker;
+  worker(
+    name: string,
+    processor: Processor<any, any, string> | null | undefined,
+    opts?: WorkerOptions,
+  ): Worker;
   events(name: string, opts?: QueueEventsOptions): QueueEvents;
   /** Closed after the test, newest first. */
   track<T extends Closable>(object: T): T;
@@ -44,10 +56,12 @@ export function useBundle(): Bundle {
       return server;
     },
     name: () => `q${process.pid}-${++counter}`,
-    queue: (name = bundle.name(), opts = {}) => bundle.track(new Queue(name, { connection: bundle.server.connection, ...opts })),
+    queue: (name = bundle.name(), opts = {}) =>
+      bundle.track(new Queue(name, { connection: bundle.server.connection, ...opts })),
     worker: (name, processor, opts = {}) =>
       bundle.track(new Worker(name, processor, { connection: bundle.server.connection, ...opts })),
-    events: (name, opts = {}) => bundle.track(new QueueEvents(name, { connection: bundle.server.connection, ...opts })),
+    events: (name, opts = {}) =>
+      bundle.track(new QueueEvents(name, { connection: bundle.server.connection, ...opts })),
     track: (object) => {
       open.push(object);
       return object;

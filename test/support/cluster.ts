@@ -25,7 +25,11 @@ export async function startCluster(): Promise<TestCluster> {
   };
   try {
     for (let i = 0; i < MASTERS; i++) {
-      const server = await startServer({ kind: 'native', port: true, args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'] });
+      const server = await startServer({
+        kind: 'native',
+        port: true,
+        args: ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'],
+      });
       servers.push(server);
       admins.push(new Redis(server.connection as { host: string; port: number }));
     }
@@ -39,7 +43,8 @@ export async function startCluster(): Promise<TestCluster> {
     for (const admin of admins) {
       await eventually(async () => {
         const info = String(await admin.call('CLUSTER', 'INFO'));
-        if (!info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${MASTERS}`)) throw new Error(info);
+        if (!info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${MASTERS}`))
+          throw new Error(info);
       });
     }
     return {

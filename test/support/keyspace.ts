@@ -51,7 +51,11 @@ export async function snapshot(
     read.map((key, i) => readCommand(kinds[2 * i] as string, key)),
   );
   for (const [i, key] of read.entries()) {
-    space[key.slice(prefix.length)] = keyspaceValue(kinds[2 * i] as string, values[i], (kinds[2 * i + 1] as number) >= 0);
+    space[key.slice(prefix.length)] = keyspaceValue(
+      kinds[2 * i] as string,
+      values[i],
+      (kinds[2 * i + 1] as number) >= 0,
+    );
   }
   return space;
 }
@@ -103,7 +107,8 @@ function keyspaceValue(type: string, value: unknown, hasTtl: boolean): KeyspaceV
 
 // RESP3 answers in pairs, RESP2 flat.
 function scoredPairs(flat: (string | [string, string])[]): [string, string][] {
-  if (Array.isArray(flat[0])) return (flat as [string, string][]).map(([member, score]) => [member, String(score)]);
+  if (Array.isArray(flat[0]))
+    return (flat as [string, string][]).map(([member, score]) => [member, String(score)]);
   const rows: [string, string][] = [];
   for (let i = 0; i < flat.length; i += 2) rows.push([flat[i] as string, flat[i + 1] as string]);
   return rows;

@@ -2,7 +2,12 @@
 // the current leg; `npm test` runs them once per leg.
 
 import { Redis } from 'ioredis';
-import { nativeServerBinary, type RunningServer, startServer, type ThrowawayServerOptions } from '../../src/server/throwaway-server.ts';
+import {
+  nativeServerBinary,
+  type RunningServer,
+  startServer,
+  type ThrowawayServerOptions,
+} from '../../src/server/throwaway-server.ts';
 
 export type Leg = 'functions' | 'scripts' | 'wasm';
 
@@ -10,7 +15,8 @@ export const leg = (process.env.YOKE_TEST_LEG ?? 'functions') as Leg;
 
 /** Suites that need redis-server say "not run" where there is none; CI sets YOKE_TEST_REQUIRE_NATIVE. */
 export const hasNative = nativeServerBinary() !== undefined;
-if (!hasNative && process.env.YOKE_TEST_REQUIRE_NATIVE) throw new Error('redis-server is required here and was not found');
+if (!hasNative && process.env.YOKE_TEST_REQUIRE_NATIVE)
+  throw new Error('redis-server is required here and was not found');
 
 export interface TestServer extends RunningServer {
   /** What queues and workers connect with; in the scripts leg a user who may not call functions. */
@@ -25,7 +31,19 @@ export async function startLegServer(options: ThrowawayServerOptions = {}): Prom
   admin.on('error', () => {});
   let connection: TestServer['connection'] = server.connection;
   if (leg === 'scripts') {
-    await admin.call('ACL', 'SETUSER', 'scripts', 'on', '>secret', '~*', '&*', '+@all', '-fcall', '-fcall_ro', '-function');
+    await admin.call(
+      'ACL',
+      'SETUSER',
+      'scripts',
+      'on',
+      '>secret',
+      '~*',
+      '&*',
+      '+@all',
+      '-fcall',
+      '-fcall_ro',
+      '-function',
+    );
     connection = { ...server.connection, username: 'scripts', password: 'secret' };
   }
   return {
