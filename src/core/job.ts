@@ -38,9 +38,10 @@ export interface RetryOptions {
   resetAttemptsStarted?: boolean;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
 export class Job<
+  // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
   DataType = any,
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
   ReturnType = any,
   NameType extends string = string,
   ProgressType extends JobProgress = JobProgress,

@@ -26,8 +26,8 @@ function engineMode(): EngineMode {
 type AnyListeners = Record<string, (...args: any[]) => void>;
 
 /** `Listeners` is the interface of the object's events: name -> listener. */
-// biome-ignore lint/suspicious/noExplicitAny: as above.
 export abstract class QueueBase<
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
   Listeners extends { [E in keyof Listeners]: (...args: any[]) => void } = AnyListeners,
 > extends EventEmitter {
   readonly name: string;

@@ -10,8 +10,8 @@ function notYet(name: string): YokeError {
   return yokeError('NOT_SUPPORTED_YET', { feature: `queue.${name}` });
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
 export abstract class QueueSchedulers<
+  // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
   JobBase extends Job = Job<any, any, string>,
 > extends QueueGetters<JobBase> {
   readonly #schedules = new ScheduleStore(this.session);

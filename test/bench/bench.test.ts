@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 
-// biome-ignore lint/suspicious/noExplicitAny: the benchmark is plain JavaScript.
 const load = (file: string): Promise<any> => import(new URL(`../../bench/${file}`, import.meta.url).href);
 
 const { median, percentile, ratio, spread, summarise, voidReason } = await load('statistics.mjs');

@@ -5,7 +5,6 @@ import { type KeyspaceValue, snapshot } from '../support/keyspace.ts';
 
 export interface ComparedKey {
   type: KeyspaceValue['type'];
-  // biome-ignore lint/suspicious/noExplicitAny: a list, pairs, fields or entries, by the type.
   value: any;
   hasTtl: boolean;
 }

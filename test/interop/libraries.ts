@@ -6,7 +6,6 @@ import * as yoke from '../../src/index.ts';
 import type { Bundle } from '../support/bundle.ts';
 
 // Jobs, options and listeners of three libraries meet here: the shapes are what the tests are about.
-// biome-ignore lint/suspicious/noExplicitAny: see above.
 export type Any = any;
 export type Handler = (job: Any, token?: string) => Any;
 
