@@ -27,15 +27,19 @@ end
 function events.trim(q)
   if not rawget(q, "is_trimmed") then
     rawset(q, "is_trimmed", true)
-    call("XTRIM", q.events, "MAXLEN", "~", max_events(q))
+    local most = max_events(q)
+    local length = rawget(q, "events_length")
+    if not length or length > tonumber(most) then
+      call("XTRIM", q.events, "MAXLEN", "~", most)
+    end
   end
 end
 
--- A check-read: refuses with an error before anything is written if the stream's key holds something else.
+-- A check-read: refuses with an error before anything is written if the stream's key holds something else. The
+-- length it brings tells later whether there is anything to trim.
 function events.check(q)
-  if not rawget(q, "events_checked") then
-    call("XLEN", q.events)
-    rawset(q, "events_checked", true)
+  if not rawget(q, "events_length") then
+    rawset(q, "events_length", call("XLEN", q.events))
   end
 end
 

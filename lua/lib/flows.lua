@@ -5,6 +5,7 @@ local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local leases = require("lib.leases")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
@@ -127,7 +128,7 @@ end
 function flows.refusal(q, id)
   local dependencies = keys.of_job(q, id, "dependencies")
   local unsuccessful = keys.of_job(q, id, "unsuccessful")
-  if call("EXISTS", dependencies, unsuccessful) == 0 then
+  if leases.is_plain(q, dependencies, unsuccessful) then
     return nil
   end
   if call("SCARD", dependencies) > 0 then

@@ -41,6 +41,19 @@ end
 
 leases.look = has_suspects
 
+-- None of these keys exists. Whether there are suspects is asked for along with them: mostly there is nothing at
+-- all, and one question answers both.
+function leases.is_plain(q, ...)
+  if rawget(q, "has_suspects") ~= nil then
+    return call("EXISTS", ...) == 0
+  end
+  if call("EXISTS", q.stalled, ...) == 0 then
+    rawset(q, "has_suspects", false)
+    return true
+  end
+  return call("EXISTS", ...) == 0
+end
+
 function leases.drop(q, id, token)
   if token == NO_LEASE then
     return

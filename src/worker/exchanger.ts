@@ -1,6 +1,6 @@
 // A worker's one conversation with its queue: finishes that are ready together and the fetch of as many jobs as
-// there are free slots become one call. A few calls may be on their way (round-trip.ts), so that one finish never waits for
-// another's reply. Nothing waits on a timer.
+// there are free slots become one call. A few calls may be on their way (round-trip.ts), so that one finish never
+// waits for another's reply. Nothing waits on a timer.
 
 import type { Finish } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
@@ -13,6 +13,8 @@ export interface ExchangerSettings {
   readonly limiter: { readonly max: number; readonly duration: number } | null;
   /** How many jobs could start now; called when a call is about to be sent. */
   readonly freeSlots: () => number;
+  /** Handlers are running whose outcome may join the next call. */
+  readonly isAnyRunning: () => boolean;
   /** The most that one call may ask for. */
   readonly mostPerFetch: () => number;
   /** A token for the jobs of one fetch. */
@@ -62,7 +64,9 @@ export class Exchanger {
   finish(finish: Finish): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#finishes.push({ finish, resolve, reject });
-      this.schedule();
+      // Nobody else can finish in this turn: waiting for its end would only cost time.
+      if (this.#settings.isAnyRunning()) this.schedule();
+      else this.#send();
     });
   }
 

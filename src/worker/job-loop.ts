@@ -61,6 +61,7 @@ export class JobLoop {
       workerName: options.name,
       limiter: options.limiter,
       freeSlots: () => this.#freeSlots(),
+      isAnyRunning: () => this.slots.busy > 0,
       // Half of the slots: while the server works on one half, the handlers of the other run.
       mostPerFetch: () => Math.ceil(this.#concurrency / 2),
       nextToken: () => `${host.id}:${++this.#tokens}`,
