@@ -20,7 +20,7 @@ const bin = (path) => join(root, 'node_modules', path);
 
 // What talks to a server of the current leg. The other folders either need no server or choose theirs themselves.
 const ON_EVERY_SERVER = ['behaviour', 'conformance', 'transitions'];
-const ON_EVERY_ENGINE = [...ON_EVERY_SERVER, 'differential'];
+const ON_EVERY_ENGINE = [...ON_EVERY_SERVER, 'differential', 'faults', 'interop', 'testing'];
 const WITHOUT_NATIVE = ['checks', 'demo', 'examples', 'model', 'server', 'testing', 'types'];
 
 const LEGS = {

@@ -8,7 +8,7 @@ import { resolveJobOptions } from '../model/options/job-options.ts';
 import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
 import type { FinishedStatus, JobState } from '../model/states.ts';
 import { decodeOptions, type JobRecord } from '../store/codec.ts';
-import type { Exchange } from '../store/lease-store.ts';
+import { type Exchange, NO_FETCH } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
 import { planFailure, stackTraces } from './failure-plan.ts';
 import {
@@ -293,7 +293,7 @@ export class Job<
   async moveToWaitingChildren(token: string, opts: MoveToWaitingChildrenOpts = {}): Promise<boolean> {
     const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
     const finish = awaitingChildren(this.#id, token, childKey);
-    const exchange = await this.queue.leases.exchange(finish.argv, noFetch);
+    const exchange = await this.queue.leases.exchange(finish.argv, NO_FETCH);
     const [word, value] = exchange.finished as [string, string];
     if (word === 'nothing_pending') return false;
     if (word !== 'ok') throw refusal(word, value, finish.of);
@@ -415,13 +415,12 @@ export class Job<
   async #finish(finish: Finish, token: string, fetchNext: boolean): Promise<Exchange> {
     const { leaseMs, workerName, limiter } = this.#settings;
     const exchange = await this.queue.leases.exchange(finish.argv, {
-      ...noFetch,
-      fetchCount: fetchNext && !this.queue.closing ? 1 : 0,
+      count: fetchNext && !this.queue.closing ? 1 : 0,
       token,
-      leaseMs: String(leaseMs),
-      worker: workerName,
-      limitMax: limiter ? String(limiter.max) : '',
-      limitMs: limiter ? String(limiter.duration) : '',
+      leaseMs,
+      workerName,
+      limiter,
+      isAfterFinish: true,
     });
     const [word, value] = exchange.finished as [string, string];
     if (word !== 'ok') throw refusal(word, value, finish.of);
@@ -433,17 +432,6 @@ export interface Producing {
   add(name: string, data: unknown, opts?: JobsOptions): Promise<unknown>;
   addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[]): Promise<unknown>;
 }
-
-const noFetch = {
-  fetchCount: 0,
-  token: '0',
-  leaseMs: '0',
-  worker: '',
-  limitMax: '',
-  limitMs: '',
-  maxBytes: 1_000_000,
-  afterFinish: true,
-};
 
 function settingsOf(queue: JobHost): FinishSettings {
   return queue.finishSettings ?? defaultFinishSettings;

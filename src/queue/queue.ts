@@ -177,12 +177,7 @@ export class Queue<
 
   /** No job starts for this many ms, on workers that have a limiter or where a global limit is set. */
   async rateLimit(expireTimeMs: number): Promise<void> {
-    await this.session.command('SET', [
-      this.keys.limiter!,
-      Number.MAX_SAFE_INTEGER,
-      'PX',
-      Math.round(expireTimeMs),
-    ]);
+    await this.jobs.holdStarts(expireTimeMs);
   }
 
   async removeRateLimitKey(): Promise<number> {

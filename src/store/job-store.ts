@@ -10,6 +10,7 @@ import {
   cleanCall,
   detachCall,
   drainCall,
+  keySuffix,
   obliterateCall,
   pauseCall,
   promoteCall,
@@ -137,6 +138,17 @@ export class JobStore {
       const reply = await this.#run(resumeCall, resumeCall.encode({ isFirst }));
       left = Number(reply[0]);
     }
+  }
+
+  /** The rate counter is full for this many ms. */
+  async holdStarts(ms: number): Promise<void> {
+    const full = String(Number.MAX_SAFE_INTEGER);
+    await this.session.command('SET', [
+      `${this.session.root}:${keySuffix.limiter}`,
+      full,
+      'PX',
+      Math.round(ms),
+    ]);
   }
 
   async drain(withDelayed: boolean): Promise<void> {

@@ -3,7 +3,6 @@
 import { yokeError } from '../model/errors.ts';
 import { decodeRecord, type JobRecord, markStarted } from './codec.ts';
 import {
-  type ExchangeCallArg,
   exchangeCall,
   extendManyCall,
   maintainCall,
@@ -34,6 +33,37 @@ export interface Exchange {
 
 type ExchangeReply = [string[], unknown[], string[], string, string, string, string];
 
+/** Whose jobs a fetch gets, and on which terms. */
+export interface FetchTerms {
+  /** Milliseconds. */
+  readonly leaseMs: number;
+  /** '' = none. */
+  readonly workerName: string;
+  /** The worker's own rate limit. */
+  readonly limiter: { readonly max: number; readonly duration: number } | null;
+}
+
+export interface FetchWish extends FetchTerms {
+  /** 0 fetches nothing. */
+  readonly count: number;
+  /** For the jobs it gets. */
+  readonly token: string;
+  /** Fetch only if all that was handed in was accepted. Default false. */
+  readonly isAfterFinish?: boolean;
+}
+
+/** For finishes alone. */
+export const NO_FETCH: FetchWish = Object.freeze({
+  count: 0,
+  token: '0',
+  leaseMs: 0,
+  workerName: '',
+  limiter: null,
+});
+
+// A fetch ends after this much payload, so that the server is not held by one reply.
+const MOST_REPLY_BYTES = 1_000_000;
+
 export interface Lease {
   readonly jobId: string;
   readonly token: string;
@@ -47,13 +77,24 @@ export class LeaseStore {
   }
 
   /** Hands in finishes (encoded by the `push…` functions of the engine) and fetches. */
-  async exchange(finishes: string[], arg: ExchangeCallArg): Promise<Exchange> {
+  async exchange(finishes: string[], wish: FetchWish): Promise<Exchange> {
+    const { limiter, workerName } = wish;
+    const arg = {
+      fetchCount: wish.count,
+      token: wish.token,
+      leaseMs: String(wish.leaseMs),
+      worker: workerName,
+      limitMax: limiter ? String(limiter.max) : '',
+      limitMs: limiter ? String(limiter.duration) : '',
+      maxBytes: MOST_REPLY_BYTES,
+      afterFinish: wish.isAfterFinish === true,
+    };
     const { body, at } = await this.session.runTimed(exchangeCall, exchangeCall.encode(arg, finishes));
     const [finished, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
     const jobs: JobRecord[] = [];
     for (let i = 0; i < fetched.length; i += 2) {
       const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
-      markStarted(record, at, arg.worker);
+      markStarted(record, at, workerName);
       jobs.push(record);
     }
     return {

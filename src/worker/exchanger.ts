@@ -4,13 +4,10 @@
 
 import type { Finish } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
-import type { Exchange, LeaseStore } from '../store/lease-store.ts';
+import type { Exchange, FetchTerms, LeaseStore } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
 
-export interface ExchangerSettings {
-  readonly leaseMs: number;
-  readonly workerName: string;
-  readonly limiter: { readonly max: number; readonly duration: number } | null;
+export interface ExchangerSettings extends FetchTerms {
   /** How many jobs could start now; called when a call is about to be sent. */
   readonly freeSlots: () => number;
   /** Handlers are running whose outcome may join the next call. */
@@ -34,7 +31,6 @@ interface PendingFinish {
 
 const MOST_FINISHES = 128;
 const MOST_FETCHED = 128;
-const MOST_REPLY_BYTES = 1_000_000;
 
 export class Exchanger {
   readonly #leases: LeaseStore;
@@ -120,14 +116,11 @@ export class Exchanger {
     let exchange: Exchange;
     try {
       exchange = await this.#leases.exchange(argv, {
-        fetchCount,
+        count: fetchCount,
         token,
-        leaseMs: String(leaseMs),
-        worker: workerName,
-        limitMax: limiter ? String(limiter.max) : '',
-        limitMs: limiter ? String(limiter.duration) : '',
-        maxBytes: MOST_REPLY_BYTES,
-        afterFinish: false,
+        leaseMs,
+        workerName,
+        limiter,
       });
     } catch (error) {
       this.#requested -= fetchCount;

@@ -56,14 +56,11 @@ export class HandFetcher {
     const { leaseMs, workerName, limiter } = this.#settings.finish;
     for (;;) {
       const exchange = await this.#host.leases.exchange([], {
-        fetchCount: 1,
+        count: 1,
         token,
-        leaseMs: String(leaseMs),
-        worker: workerName,
-        limitMax: limiter ? String(limiter.max) : '',
-        limitMs: limiter ? String(limiter.duration) : '',
-        maxBytes: 1,
-        afterFinish: false,
+        leaseMs,
+        workerName,
+        limiter,
       });
       const [record] = exchange.jobs;
       if (!record && exchange.trouble) throw exchange.trouble;

@@ -272,12 +272,7 @@ export class Worker<DataType = any, ResultType = any, NameType extends string = 
 
   /** Deprecated: the same as queue.rateLimit. */
   async rateLimit(expireTimeMs: number): Promise<void> {
-    await this.session.command('SET', [
-      this.keys.limiter!,
-      Number.MAX_SAFE_INTEGER,
-      'PX',
-      Math.round(expireTimeMs),
-    ]);
+    await this.jobs.holdStarts(expireTimeMs);
   }
 
   override async waitUntilReady(): Promise<RedisClient> {
