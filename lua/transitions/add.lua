@@ -9,39 +9,18 @@
 --- @arg   priority   string
 --- @arg   is_next    flag     runs before all that waits
 --- @reply added | duplicate
-local clock = require("lib.clock")
-local delays = require("lib.delays")
+local adding = require("lib.adding")
 local events = require("lib.events")
-local jobs = require("lib.jobs")
-local ready = require("lib.ready")
 
 return function(q, arg)
   -- check
-  events.check(q)
-  local id = arg.job_id
-  local is_duplicate = id ~= "" and jobs.is_taken(q, id)
-  local priority = tonumber(arg.priority)
-  ready.check(q, priority)
-  local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
-  local score = arg.delay ~= "0" and not is_duplicate and delays.place(q, tonumber(timestamp) + tonumber(arg.delay))
+  local is_duplicate, timestamp, score = adding.check(q, arg)
 
   -- write
-  local counter = call("INCR", q.counter)
   if is_duplicate then
-    events.capped(q, "duplicated", "jobId", id)
-    return "duplicate", id
+    call("INCR", q.counter)
+    events.capped(q, "duplicated", "jobId", arg.job_id)
+    return "duplicate", arg.job_id
   end
-  if id == "" then
-    id = clock.text(counter)
-  end
-  arg.timestamp = timestamp
-  jobs.store(q, id, arg)
-  events.append(q, "added", "jobId", id, "name", arg.name)
-  if score then
-    delays.put(q, id, score)
-  else
-    ready.enqueue(q, id, priority, arg.is_next)
-    events.capped(q, "waiting", "jobId", id)
-  end
-  return "added", id
+  return "added", adding.write(q, arg, timestamp, score)
 end
