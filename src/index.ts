@@ -5,6 +5,7 @@ export type {
   DependenciesOpts,
   DependencyPage as DependencyOpts,
 } from './core/job-children.ts';
+export { type GroupEvents, JobGroup } from './core/job-group.ts';
 export type { JobHost as MinimalQueue } from './core/job-host.ts';
 export type {
   JobJson,
@@ -14,10 +15,15 @@ export type {
 } from './core/job-json.ts';
 export type { NextJobData } from './core/next-job.ts';
 export { QueueBase } from './core/queue-base.ts';
-export type { QueueEventsListener } from './events/event-types.ts';
+export type { GroupCompensationResult, QueueEventsListener } from './events/event-types.ts';
 export { QueueEvents } from './events/queue-events.ts';
 export { QueueEventsProducer } from './events/queue-events-producer.ts';
-export { FlowProducer } from './flow/flow-producer.ts';
+export {
+  FlowProducer,
+  type FlowProducerListener,
+  type FlowProducerOptions,
+  type GroupNode,
+} from './flow/flow-producer.ts';
 export { type BackoffOptions, type BackoffStrategy, Backoffs } from './model/backoff.ts';
 export {
   array2obj,
@@ -54,6 +60,8 @@ export {
   DelayedError,
   type ErrorKey,
   errorCatalogue,
+  GroupNotFoundError,
+  InvalidGroupStateError,
   OutcomeUnknownError,
   PermanentError,
   RATE_LIMIT_ERROR,
@@ -67,8 +75,24 @@ export {
   WaitingError,
   YokeError,
 } from './model/errors.ts';
+export type {
+  CompensationData,
+  FinalGroupState,
+  GroupAudit,
+  GroupCompensation,
+  GroupFinding,
+  GroupJobEntry,
+  GroupJobStatus,
+  GroupState,
+  GroupStateName,
+} from './model/group.ts';
 export type { Logger } from './model/logger.ts';
 export type { BaseOptions as QueueBaseOptions, ConnectionOptions } from './model/options/base-options.ts';
+export type {
+  CompensationJobDefinition,
+  GroupJobDefinition,
+  GroupOptions,
+} from './model/options/group-options.ts';
 export type {
   BaseJobOptions,
   BulkJobOptions,
@@ -94,6 +118,7 @@ export {
   QueueGetters,
   type QueueMeta,
 } from './queue/queue-getters.ts';
+export type { GroupPage } from './queue/queue-groups.ts';
 export type { QueueListener } from './queue/queue-listener.ts';
 export type { RedisClient } from './store/client.ts';
 export {

@@ -87,6 +87,10 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
       ghosts[#ghosts + 1] = id
       return
     end
+    if word == "withheld" then
+      outcome.is_withheld = true
+      return
+    end
     ids[#ids + 1] = id
     records[2 * #ids - 1], records[2 * #ids] = id, flat
     fetched_bytes = fetched_bytes + bytes
@@ -123,9 +127,11 @@ local function is_empty(q)
 end
 
 -- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
+local ACCEPTED = { ok = true, failed = true, cancelled = true }
+
 local function has_refused(outcome)
   for i = 1, #outcome.finished, 2 do
-    if outcome.finished[i] ~= "ok" then
+    if not ACCEPTED[outcome.finished[i]] then
       return true
     end
   end
@@ -148,7 +154,7 @@ local function look_for_work(q, arg, outcome)
     if #outcome.ids < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
       -- Behind an id that had to be dropped there may be a job.
-      outcome.is_more = #outcome.ids + #outcome.ghosts > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
+      outcome.is_more = (#outcome.ids + #outcome.ghosts > 0 or outcome.is_withheld) and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
       outcome.due = signals.next_due(q) or 0
     end
     is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0

@@ -1,10 +1,12 @@
 --- maintain: one tick of a queue's upkeep
 --- Jobs whose lease ran out go back to wait, and all that are active now become the next tick's suspects: a
---- worker that lives clears its own by extending or finishing. One tick per interval, whoever calls first.
+--- worker that lives clears its own by extending or finishing. Open groups with members here are compared with the
+--- jobs themselves. One tick per interval, whoever calls first.
 --- @arg    max_stalls    int
 --- @arg    interval_ms   int
 --- @reply  recovered ids, ms until the next tick may run (0 if this one ran)
 local events = require("lib.events")
+local group_care = require("lib.group_care")
 local items = require("lib.items")
 local shapes = require("lib.shapes")
 local reclaim = require("transitions.reclaim")
@@ -50,12 +52,14 @@ return {
     end
     events.check(q)
     shapes.check(q, "active", "stalled", "wait")
+    group_care.check(q)
 
     -- write
     call("SET", q.stalled_check, q.now_text, "PX", arg.interval_ms)
     events.trim(q)
     local recovered = recover(q, arg)
     suspect_all(q)
+    group_care.tick(q, arg.interval_ms)
     return { recovered, "0" }
   end,
   render = items.as_is,

@@ -1,11 +1,13 @@
 --- obliterate: removes a paused queue and all its jobs
 --- Bounded; called again until it says that nothing is left.
---- @arg    is_forced   flag   also with active jobs
+--- @arg    is_forced   flag   also with active jobs and open groups
 --- @arg    most        int    how many jobs this call may remove
---- @reply  done | more | not_paused | has_active
+--- @reply  done | more | not_paused | has_active | has_groups
+local groups = require("lib.groups")
 local items = require("lib.items")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
+local record = require("lib.group_record")
 local removal = require("lib.removal")
 local shapes = require("lib.shapes")
 
@@ -37,10 +39,24 @@ local function empty_schedules(q, most)
   return #ids
 end
 
+-- A group ends properly before it is forgotten: what it has done is undone.
+local function empty_groups(q, most)
+  local ids = most > 0 and call("ZRANGE", keys.groups(q), 0, most - 1) or {}
+  for _, id in ipairs(ids) do
+    local group = record.load(q, id)
+    if group and group.state == "ACTIVE" then
+      groups.compensate(group, groups.check_cancel(group), "", "queue obliterated")
+    end
+    call("ZREM", keys.groups_of(q, "open"), id)
+    record.erase(q, id, group and group.state)
+  end
+  return #ids
+end
+
 local function forget_queue(q)
   local completed, failed = keys.metrics(q, "completed"), keys.metrics(q, "failed")
   call("DEL", q.events, q.stalled_check, q.stalled, q.counter, q.priority_counter, q.marker, q.meta, q.limiter,
-    completed, completed .. ":data", failed, failed .. ":data")
+    completed, completed .. ":data", failed, failed .. ":data", keys.homes(q), keys.groups_of(q, "marked"), q.dedup_holder)
   for _, suffix in ipairs(keys.obsolete) do
     call("DEL", keys.of_queue(q.root, suffix))
   end
@@ -55,11 +71,15 @@ return {
     if not arg.is_forced and call("LLEN", q.active) > 0 then
       return { "has_active" }
     end
+    if not arg.is_forced and call("EXISTS", keys.groups_of(q, "open")) == 1 then
+      return { "has_groups" }
+    end
     shapes.check(q, unpack(shapes.places))
     shapes.check(q, "schedules")
 
     -- write
     local left = arg.most
+    left = left - empty_groups(q, left)
     left = left - empty_list(q, q.active, left, true)
     left = left - empty_zset(q, q.delayed, left)
     left = left - empty_schedules(q, left)

@@ -3,16 +3,42 @@
 
 local dedup = require("lib.dedup")
 local flows = require("lib.flows")
+local groups = require("lib.groups")
 
 local bonds = {}
 
--- Check: what the job is tied to can be written when it finishes, runs again or goes.
-function bonds.check(q, job)
+-- Check: what the job is tied to can be written when the job is `completed`, `failed`, `removed` or runs again (nil).
+function bonds.check(q, job, outcome)
   if job.dedup_id then
     dedup.check(q, job)
   end
   if job.parent_key then
     flows.check(q, job)
+  end
+  if job.group then
+    groups.check(q, job, outcome)
+  end
+end
+
+-- Check: why the job may not be removed by hand, after `bonds.check`; nil where it may.
+function bonds.removal_refusal(job)
+  return job.group and groups.removal_refusal(job) or nil
+end
+
+-- Check: why a finished job may not run again, after `bonds.check`; nil where it may.
+function bonds.retry_refusal(job)
+  return job.group and groups.retry_refusal(job) or nil
+end
+
+-- Check: true if a job that would wait again has to end instead.
+function bonds.is_ending(q, job)
+  return job.group and groups.is_ending(q, job) or false
+end
+
+-- Settle: the job waits again, after a failed attempt or by its handler's wish.
+function bonds.waits(_, job)
+  if job.group then
+    groups.waits(job)
   end
 end
 
@@ -24,12 +50,18 @@ function bonds.finished(q, job, outcome, value)
   if job.parent_key then
     flows.child_finished(q, job, outcome, value)
   end
+  if job.group then
+    groups.finished(q, job, outcome, value)
+  end
 end
 
 -- Settle: a finished job is about to be erased by retention; its deduplication ended when it finished.
 function bonds.expired(q, job)
   if job.parent_key then
     flows.child_removed(q, job.key, job.parent_key, false)
+  end
+  if job.group then
+    groups.expired(q, job)
   end
 end
 
@@ -41,12 +73,18 @@ function bonds.removed(q, job, is_hard)
   if job.dedup_id then
     dedup.removed(q, job)
   end
+  if job.group then
+    groups.removed(q, job)
+  end
 end
 
 -- Settle: a finished job goes back to run again.
 function bonds.reprocessed(q, job, from)
   if job.parent_key then
     flows.child_reprocessed(q, job, from)
+  end
+  if job.group then
+    groups.reprocessed(q, job)
   end
 end
 

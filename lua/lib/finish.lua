@@ -27,7 +27,7 @@ end
 -- Check: where the job ends, and what it is tied to, can take it.
 function finish.check_end(q, job, target)
   shapes.check(q, target)
-  bonds.check(q, job)
+  bonds.check(q, job, target)
 end
 
 -- Write: false where the job was not active, and then nothing has changed.
@@ -37,6 +37,23 @@ function finish.leave_active(q, job, token)
   end
   leases.drop(q, job.id, token)
   return true
+end
+
+-- A job that would wait again but must not is taken out, as if it had never begun.
+function finish.withdraw(q, job, token)
+  -- check
+  bonds.check(q, job, "removed")
+
+  -- write
+  if not finish.leave_active(q, job, token) then
+    return "not_in_state"
+  end
+
+  -- settle
+  bonds.removed(q, job, true)
+  jobs.erase(q, job.id)
+  events.capped(q, "removed", "jobId", job.id, "prev", "active")
+  return "cancelled"
 end
 
 -- Settle: bonds, record, retention. The events follow in the transition, which knows their names.

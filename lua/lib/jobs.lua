@@ -10,6 +10,7 @@ jobs.field = {
   attempts_started = "ats",
   deferred_failure = "defa",
   dedup_id = "deid",
+  group = "grp",
   processed_by = "pb",
   schedule_id = "rjk",
   stalled_count = "stc",
@@ -18,7 +19,7 @@ jobs.field = {
 -- What a transition needs to know of a job, in one read. The payload stays where it is.
 local KNOWN = {
   "name", "timestamp", "priority", "delay", "atm", "ats", "stc", "defa",
-  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn",
+  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn", "grp",
 }
 
 -- A key that holds something else is no job: a poisoned record costs its own job, never the queue.
@@ -41,7 +42,7 @@ end
 -- The few fields that finishing a job needs; a plain job's finish reads nothing else.
 function jobs.load_brief(q, id)
   local key = keys.job(q, id)
-  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid")
+  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid", "grp")
   if not row or not row[1] and not row[2] and call("EXISTS", key) == 0 then
     return nil
   end
@@ -52,6 +53,7 @@ function jobs.load_brief(q, id)
     priority = tonumber(row[3]) or 0,
     parent_key = parent_key(row[4]),
     dedup_id = row[5],
+    group = row[6],
   }
 end
 
@@ -78,6 +80,7 @@ function jobs.load(q, id)
     schedule_id = row[12],
     processed_on = tonumber(row[13]),
     finished_on = tonumber(row[14]),
+    group = row[15],
   }
 end
 
@@ -97,6 +100,16 @@ end
 -- Nobody else may have this id: there is something under its key, a job or not.
 function jobs.is_taken(q, id)
   return call("EXISTS", keys.job(q, id)) == 1
+end
+
+-- BullMQ's sweep for orphans deletes keys whose first word it cannot place, but none that it finds in this set, which
+-- it never uses.
+function jobs.spare(q, word)
+  call("ZADD", q.dedup_holder, "-inf", word)
+end
+
+function jobs.unspare(q, word)
+  call("ZREM", q.dedup_holder, word)
 end
 
 function jobs.set(q, id, ...)

@@ -73,6 +73,37 @@ function keys.metrics(q, target)
   return q.root .. ":metrics:" .. target
 end
 
+-- The groups at home in this queue, by the time of their creation.
+function keys.groups(q)
+  return q.root .. ":groups"
+end
+
+-- A group's record; what else it has hangs on this key by a tail.
+function keys.group(q, group_id)
+  return q.root .. ":groups:" .. group_id
+end
+
+keys.group_tail = {
+  jobs = ":jobs",
+  plan = ":plan",
+  undo = ":undo",
+}
+
+-- The groups at home in this queue that are in one state, or `open`, or have `marked` members.
+function keys.groups_of(q, word)
+  return q.root .. ":meta:groups:" .. word
+end
+
+-- The queues whose open groups have members here.
+function keys.homes(q)
+  return q.root .. ":meta:homes"
+end
+
+-- Where the compensations of this queue's jobs run.
+function keys.compensation_root(root)
+  return root .. ":compensation"
+end
+
 -- What a client's resent call is recognised by (see the prologue that the build writes).
 function keys.replay(root, client)
   return root .. ":meta:replay:" .. client

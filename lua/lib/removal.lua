@@ -31,7 +31,7 @@ end
 function removal.discard(q, key, is_list, id)
   local job = jobs.load(q, id)
   if job then
-    bonds.check(q, job)
+    bonds.check(q, job, "removed")
   end
   if is_list then
     call("LREM", key, -1, id)
@@ -77,7 +77,8 @@ local function plan(q, id, with_children, is_settled, walk)
   shapes.check(q, unpack(shapes.places))
   local node = { q = q, id = id, job = jobs.load(q, id), children = {} }
   if node.job then
-    bonds.check(q, node.job)
+    bonds.check(q, node.job, "removed")
+    walk.refusal = walk.refusal or bonds.removal_refusal(node.job)
   end
   if not with_children then
     return node
@@ -99,9 +100,14 @@ local function plan(q, id, with_children, is_settled, walk)
   return node
 end
 
--- Check: what removing this job takes along, or nil where something of it is held.
+-- Check: what removing this job takes along, or nil and the word why something of it has to stay.
 function removal.plan(q, id, with_children)
-  return plan(q, id, with_children, false, { left = MOST_IN_TREE, seen = {} })
+  local walk = { left = MOST_IN_TREE, seen = {} }
+  local node = plan(q, id, with_children, false, walk)
+  if walk.refusal then
+    return nil, walk.refusal
+  end
+  return node, "locked"
 end
 
 -- Check: the children that have not run, neither leased nor failed, each with all below it.

@@ -1,22 +1,36 @@
 --- delay: active -> delayed
---- A failed attempt backs off, or the handler postpones its own job (which costs no attempt).
+--- A failed attempt backs off, or the handler postpones its own job (which costs no attempt). Where the job's group
+--- is being undone, the failed attempt was the last, and the postponed job is taken out.
 --- @arg   job_id       string
 --- @arg   token        string
 --- @arg   delay        int      ms from now
 --- @arg   is_attempt   flag     counts as an attempt
 --- @arg   reason       string
 --- @arg   stacktrace   string   JSON array; empty leaves what is stored
---- @reply ok | not_found | lease_missing | lease_lost | not_in_state
+--- @arg   attempts     int      how many attempts the job may have
+--- @arg   keep_count   string   what is kept of failed jobs, should this be its end
+--- @arg   keep_age     string
+--- @arg   keep_limit   string
+--- @reply ok | failed | cancelled | not_found | lease_missing | lease_lost | not_in_state
+local bonds = require("lib.bonds")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
+local fail = require("transitions.fail")
 
 return function(q, arg)
   -- check
   local job, refusal = finish.check(q, arg)
   if not job then
     return refusal
+  end
+  if bonds.is_ending(q, job) then
+    if not arg.is_attempt then
+      return finish.withdraw(q, job, arg.token)
+    end
+    local word = fail(q, arg)
+    return word == "ok" and "failed" or word
   end
   local score = delays.place(q, q.now + arg.delay)
 
@@ -31,5 +45,8 @@ return function(q, arg)
     jobs.set(q, job.id, "delay", clock.text(arg.delay))
   end
   delays.put(q, job.id, score)
+
+  -- settle
+  bonds.waits(q, job)
   return "ok"
 end

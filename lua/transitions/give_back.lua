@@ -1,9 +1,12 @@
 --- give_back: active -> waiting | prioritized
 --- The worker returns the job unfinished (rate limit, shutdown, the handler's wish): it runs next, and neither
---- an attempt nor a stall is charged.
+--- an attempt nor a stall is charged. A handler that steps aside while its job's group is being undone ends it; a job
+--- that was interrupted runs again even then, because nobody knows what it has done.
 --- @arg   job_id   string
 --- @arg   token    string
---- @reply ok | not_found | lease_missing | lease_lost | not_in_state
+--- @arg   is_wish  flag     the handler wanted it so
+--- @reply ok | cancelled | not_found | lease_missing | lease_lost | not_in_state
+local bonds = require("lib.bonds")
 local events = require("lib.events")
 local finish = require("lib.finish")
 local ready = require("lib.ready")
@@ -14,6 +17,9 @@ return function(q, arg)
   local job, refusal = finish.check(q, arg)
   if not job then
     return refusal
+  end
+  if arg.is_wish and bonds.is_ending(q, job) then
+    return finish.withdraw(q, job, arg.token)
   end
   ready.check(q, job.priority)
 
@@ -29,5 +35,10 @@ return function(q, arg)
     ready.push(q, job.id, true)
   end
   events.capped(q, "waiting", "jobId", job.id, "prev", "active")
+
+  -- settle
+  if arg.is_wish then
+    bonds.waits(q, job)
+  end
   return "ok"
 end

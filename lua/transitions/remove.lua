@@ -3,7 +3,7 @@
 --- @call
 --- @arg   job_id          string
 --- @arg   with_children   flag
---- @reply ok | locked | scheduled
+--- @reply ok | locked | scheduled | group_member | compensation
 local jobs = require("lib.jobs")
 local removal = require("lib.removal")
 local schedules = require("lib.schedules")
@@ -14,9 +14,9 @@ return function(q, arg)
   if job and schedules.is_pending(q, job.id, job.schedule_id) then
     return "scheduled"
   end
-  local plan = removal.plan(q, arg.job_id, arg.with_children)
+  local plan, refusal = removal.plan(q, arg.job_id, arg.with_children)
   if not plan then
-    return "locked"
+    return refusal
   end
 
   -- settle

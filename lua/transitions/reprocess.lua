@@ -6,7 +6,7 @@
 --- @arg   is_next         flag     the job was added last-in first-out
 --- @arg   resets_made     flag     forget the attempts made
 --- @arg   resets_started  flag     forget the attempts started
---- @reply ok | not_found | not_in_state
+--- @reply ok | not_found | not_in_state | group_member | compensation
 local bonds = require("lib.bonds")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
@@ -25,6 +25,10 @@ return function(q, arg)
   end
   ready.check(q, job.priority)
   bonds.check(q, job)
+  local refusal = bonds.retry_refusal(job)
+  if refusal then
+    return refusal
+  end
 
   -- write
   call("ZREM", set, job.id)

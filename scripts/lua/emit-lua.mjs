@@ -68,16 +68,21 @@ function entryText(tree, call) {
 function readersText(tree, call) {
   if (call.items.length === 0) return '';
   const readers = call.items.map((verb) => {
-    const { args } = tree.modules.get(`transitions.${verb}`);
+    const args = call.shapes.get(verb) ?? tree.modules.get(`transitions.${verb}`).args;
     const fields = args.map((arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`);
     return `${verb} = (function() local arg = {} return function(argv, at) ${fields.join(' ')} return arg, at + ${args.length + 1} end end)()`;
   });
   return `local readers_of_${call.name} = { ${readers.join(',\n')} }\n`;
 }
 
+/** The transitions among a call's items; the others are shapes of its own. */
+export function transitionsOf(call) {
+  return call.items.filter((verb) => !call.shapes.has(verb)).map((verb) => `transitions.${verb}`);
+}
+
 function needs(call) {
   if (call.room === 'queries') return ['lib.queue', 'lib.clock', call.path];
-  return ['lib.replay', 'lib.items', ...call.items.map((verb) => `transitions.${verb}`), call.path];
+  return ['lib.replay', 'lib.items', ...transitionsOf(call), call.path];
 }
 
 /** The modules' texts in an order in which each stands after what it requires. */

@@ -42,6 +42,7 @@ function readModule(name, room, source) {
     notes: [],
     args: [],
     items: [],
+    shapes: new Map(),
     words: [],
     reply: '',
     hasRest: false,
@@ -66,7 +67,19 @@ function readDeclaration(module, line) {
       throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
     module.args.push({ name, type, note });
   } else if (word === 'items') {
-    module.items = rest.split('|').map((item) => item.trim());
+    module.items.push(...rest.split('|').map((item) => item.trim()));
+  } else if (word === 'item') {
+    // An item that is no transition: a part of what its call puts together.
+    const [, name, fields] = rest.match(/^(\w+)\s+(.+)$/) ?? [];
+    const args = fields.split(',').map((field) => field.trim().split(/\s+/));
+    for (const [arg, type] of args)
+      if (!ARG_TYPES.includes(type))
+        throw new Error(`${module.path}: @item ${name}: ${arg}: the type is one of ${ARG_TYPES}`);
+    module.items.push(name);
+    module.shapes.set(
+      name,
+      args.map(([arg, type]) => ({ name: arg, type, note: '' })),
+    );
   } else if (word === 'reply') {
     module.reply = rest;
     if (module.room === 'transitions') module.words = rest.split('|').map((item) => item.trim());

@@ -1,6 +1,7 @@
 // How a job leaves `active`, as items of one exchange: what is sent, and what a refusal of it is called. Used by
 // the worker's pipeline and by people who fetch and finish by hand.
 
+import type { JobsOptions } from '../model/options/job-options.ts';
 import type { KeepJobs, KeepJobsOption } from '../model/options/keep-jobs.ts';
 import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
 import {
@@ -18,6 +19,16 @@ export interface Finish {
   readonly argv: string[];
   /** What a refusal is about. */
   readonly of: Refused;
+  /** Set where the server accepted it but did something else: a group that is undone ends its members. */
+  instead?: 'failed' | 'cancelled';
+}
+
+/** True if the server accepted the finish; notes on it what became of it otherwise than asked. */
+export function isAccepted(finish: Finish, word: string): boolean {
+  if (word === 'ok') return true;
+  if (word !== 'failed' && word !== 'cancelled') return false;
+  finish.instead = word;
+  return true;
 }
 
 interface KeepArg {
@@ -53,41 +64,59 @@ export interface FailedAttempt {
   readonly stacktrace: string;
 }
 
-export function failing(
-  jobId: string,
-  token: string,
-  attempt: FailedAttempt,
-  attempts: number,
-  keep: KeepArg,
-): Finish {
+/** What a failure for good needs to know; a retry carries it too, because it may become one. */
+export interface Ending extends KeepArg {
+  attempts: number;
+}
+
+export function endingOf(opts: JobsOptions, ofWorker: KeepJobs | null): Ending {
+  return { attempts: opts.attempts ?? 0, ...keepOf(opts.removeOnFail, ofWorker) };
+}
+
+export function failing(jobId: string, token: string, attempt: FailedAttempt, ending: Ending): Finish {
   const argv: string[] = [];
-  pushFail(argv, { jobId, token, ...attempt, attempts, ...keep });
+  pushFail(argv, { jobId, token, ...attempt, ...ending });
   return { argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 
-export function retrying(jobId: string, token: string, attempt: FailedAttempt, isNext: boolean): Finish {
+export function retrying(
+  jobId: string,
+  token: string,
+  attempt: FailedAttempt,
+  ending: Ending,
+  isNext: boolean,
+): Finish {
   const argv: string[] = [];
-  pushRetry(argv, { jobId, token, isNext, ...attempt });
+  pushRetry(argv, { jobId, token, isNext, ...attempt, ...ending });
   return { argv, of: { jobId, command: 'retryJob', state: 'active' } };
 }
 
-const NO_FAILURE: FailedAttempt = Object.freeze({ reason: '', stacktrace: '' });
-
-export function delaying(jobId: string, token: string, delayMs: number, attempt?: FailedAttempt): Finish {
+/** After a failed attempt. */
+export function backingOff(
+  jobId: string,
+  token: string,
+  attempt: FailedAttempt,
+  ending: Ending,
+  delayMs: number,
+): Finish {
   const argv: string[] = [];
-  pushDelay(argv, {
-    jobId,
-    token,
-    delay: delayMs,
-    isAttempt: attempt !== undefined,
-    ...(attempt ?? NO_FAILURE),
-  });
+  pushDelay(argv, { jobId, token, delay: delayMs, isAttempt: true, ...attempt, ...ending });
   return { argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
 }
 
-export function givingBack(jobId: string, token: string): Finish {
+const NO_FAILURE = Object.freeze({ reason: '', stacktrace: '', attempts: 0, ...KEEP_ALL });
+
+/** By the handler's wish; costs no attempt. */
+export function postponing(jobId: string, token: string, delayMs: number): Finish {
   const argv: string[] = [];
-  pushGiveBack(argv, { jobId, token });
+  pushDelay(argv, { jobId, token, delay: delayMs, isAttempt: false, ...NO_FAILURE });
+  return { argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
+}
+
+/** `isWish`: the handler wants it so; otherwise the job was interrupted and runs again whatever happened. */
+export function givingBack(jobId: string, token: string, isWish: boolean): Finish {
+  const argv: string[] = [];
+  pushGiveBack(argv, { jobId, token, isWish });
   return { argv, of: { jobId, command: 'moveJobFromActiveToWait', state: 'active' } };
 }
 

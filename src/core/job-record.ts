@@ -49,6 +49,7 @@ export function takeOver(job: Job, record: JobRecord): void {
   if (record.parent !== undefined)
     job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
   if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
+  if (record.groupTie !== undefined) job.groupKey = record.groupTie.split(':').slice(3).join(':');
   if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
 }
 

@@ -8,20 +8,25 @@ import { resolveJobOptions } from '../model/options/job-options.ts';
 import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
 import type { FinishedStatus, JobState } from '../model/states.ts';
 import { decodeOptions, type JobRecord } from '../store/codec.ts';
+import { GroupStore } from '../store/group-store.ts';
 import { type Exchange, NO_FETCH } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
 import { planFailure, stackTraces } from './failure-plan.ts';
 import {
   awaitingChildren,
+  backingOff,
   completing,
-  delaying,
+  endingOf,
   type Finish,
   failing,
   givingBack,
+  isAccepted,
   keepOf,
+  postponing,
   retrying,
 } from './finishing.ts';
 import * as children from './job-children.ts';
+import { JobGroup } from './job-group.ts';
 import { defaultFinishSettings, type FinishSettings, type JobHost } from './job-host.ts';
 import type { JobJson, JobJsonSandbox, ParentReference } from './job-json.ts';
 import { dataOf, optsOf, recordFromJson, takeOver } from './job-record.ts';
@@ -68,6 +73,8 @@ export class Job<
   processedBy?: string;
   parentKey?: string;
   parent?: ParentReference;
+  /** Key of the transactional group this job belongs to, as member or as compensation. */
+  groupKey?: string;
   deduplicationId?: string;
   repeatJobKey?: string;
   token?: string;
@@ -262,30 +269,30 @@ export class Job<
     const traces = stackTraces(this.stacktrace ?? [], stack, this.opts.stackTraceLimit);
     const plan = await planFailure(this, error, this.#settings);
     const attempt = { reason, stacktrace: traces.json };
-    const keep = keepOf(this.opts.removeOnFail, this.#settings.removeOnFail);
+    const ending = endingOf(this.opts, this.#settings.removeOnFail);
     let finish: Finish;
-    if (plan.next === 'retry') finish = retrying(this.#id, token, attempt, this.opts.lifo === true);
-    else if (plan.next === 'delay') finish = delaying(this.#id, token, plan.delayMs, attempt);
-    else finish = failing(this.#id, token, attempt, this.opts.attempts ?? 0, keep);
+    if (plan.next === 'retry') finish = retrying(this.#id, token, attempt, ending, this.opts.lifo === true);
+    else if (plan.next === 'delay') finish = backingOff(this.#id, token, attempt, ending, plan.delayMs);
+    else finish = failing(this.#id, token, attempt, ending);
     const exchange = await this.#finish(finish, token, fetchNext && plan.next !== 'retry');
     this.failedReason = reason;
     this.stacktrace = traces.list;
     this.attemptsMade += 1;
     if (plan.next === 'delay') this.delay = plan.delayMs;
-    if (plan.next === 'fail') this.finishedOn = exchange.at;
+    if (plan.next === 'fail' || finish.instead) this.finishedOn = exchange.at;
     return plan.next === 'retry' ? undefined : nextJobData(exchange);
   }
 
   /** Back to delayed until `timestamp` (ms), no attempt charged; the handler then throws DelayedError. */
   async moveToDelayed(timestamp: number, token = this.token ?? '0'): Promise<void> {
     const delayMs = Math.max(0, Math.round(timestamp - this.queue.inspect.session.clock.now()));
-    await this.#finish(delaying(this.#id, token, delayMs), token, false);
+    await this.#finish(postponing(this.#id, token, delayMs), token, false);
     this.delay = delayMs;
   }
 
   /** Back to wait, next in line, no attempt charged; the handler then throws WaitingError. */
   async moveToWait(token = this.token ?? '0'): Promise<number> {
-    await this.#finish(givingBack(this.#id, token), token, false);
+    await this.#finish(givingBack(this.#id, token, true), token, false);
     return Math.max(0, await this.queue.inspect.limitMs(undefined));
   }
 
@@ -400,6 +407,13 @@ export class Job<
     return children.dependenciesCount(this.queue, this.#id, opts);
   }
 
+  /** The group this job is a member or a compensation of; undefined for any other job. */
+  getGroup(): JobGroup | undefined {
+    const [, home, id] = this.groupKey?.match(/^(.*):groups:([^:]*)$/) ?? [];
+    if (home === undefined || id === undefined) return undefined;
+    return new JobGroup(new GroupStore(this.queue.inspect.session.of(home), this.prefix), id);
+  }
+
   get #id(): string {
     return this.id as string;
   }
@@ -423,7 +437,7 @@ export class Job<
       isAfterFinish: true,
     });
     const [word, value] = exchange.finished as [string, string];
-    if (word !== 'ok') throw refusal(word, value, finish.of);
+    if (!isAccepted(finish, word)) throw refusal(word, value, finish.of);
     return exchange;
   }
 }

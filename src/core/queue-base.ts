@@ -1,54 +1,33 @@
-// What Queue, Worker, QueueEvents and QueueEventsProducer have in common: a name, keys, a connection, and events
-// whose listeners cannot crash the process.
+// What Queue, Worker, QueueEvents and QueueEventsProducer have in common: a name, keys, and a way to the queue.
 
-import { EventEmitter } from 'node:events';
-import { ClientClock, ServerClock } from '../model/clock.ts';
-import { type BoundLogger, boundLogger, LogEvent } from '../model/logger.ts';
 import { assertQueueName } from '../model/names.ts';
 import type { ResolvedBaseOptions } from '../model/options/base-options.ts';
 import type { UnknownOption } from '../model/options/unknown-options.ts';
 import { isClient, isCluster, type RedisClient } from '../store/client.ts';
-import { Connection, type ConnectionInput } from '../store/connection.ts';
-import type { EngineMode } from '../store/engine.ts';
+import type { Connection } from '../store/connection.ts';
 import { InspectStore } from '../store/inspect-store.ts';
 import { JobStore } from '../store/job-store.ts';
 import { keyTable, qualifiedName } from '../store/keys.ts';
 import { LeaseStore } from '../store/lease-store.ts';
-import { Session } from '../store/session.ts';
+import type { Session } from '../store/session.ts';
 import { BackendView } from './backend-view.ts';
-
-/** `YOKE_ENGINE=scripts` runs the engine without server functions, for tests and for servers that forbid them. */
-function engineMode(): EngineMode {
-  return process.env.YOKE_ENGINE === 'scripts' ? 'scripts' : 'functions';
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
-type AnyListeners = Record<string, (...args: any[]) => void>;
+import { type AnyListeners, LinkOwner } from './link-owner.ts';
 
 /** `Listeners` is the interface of the object's events: name -> listener. */
 export abstract class QueueBase<
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  // biome-ignore lint/suspicious/noExplicitAny: what EventEmitter itself says of listeners.
   Listeners extends { [E in keyof Listeners]: (...args: any[]) => void } = AnyListeners,
-> extends EventEmitter {
+> extends LinkOwner<Listeners> {
   readonly name: string;
-  /** A shallow copy of the options as they were given; unknown keys are kept. */
-  // biome-ignore lint/suspicious/noExplicitAny: wrappers put their own keys here and read them back.
-  readonly opts: any;
   readonly qualifiedName: string;
   /** Full key of each reserved suffix. */
   readonly keys: Record<string, string>;
-  /** Set once close has begun. */
-  closing: Promise<void> | undefined;
 
-  /** @internal */ readonly connection: Connection;
   /** @internal */ readonly session: Session;
   /** @internal */ readonly jobs: JobStore;
   /** @internal */ readonly leases: LeaseStore;
   /** @internal */ readonly inspect: InspectStore;
-  /** @internal */ readonly log: BoundLogger;
 
-  /** How long an outage may hold up a close. */
-  readonly #outageMs: number;
   #backend: BackendView | undefined;
 
   protected constructor(
@@ -57,32 +36,19 @@ export abstract class QueueBase<
     resolved: ResolvedBaseOptions & { readonly unknown: readonly UnknownOption[] },
     logFields: Record<string, unknown> = {},
   ) {
-    super();
-    this.setMaxListeners(0);
     assertQueueName(name);
+    super(given, resolved, { queue: name, ...logFields });
     this.name = name;
-    this.opts = { ...given };
-    this.opts.prefix ??= resolved.prefix;
-    const input = (resolved.connection ?? undefined) as ConnectionInput;
-    this.qualifiedName = qualifiedName(resolved.prefix, name, isClient(input) && isCluster(input));
+    this.qualifiedName = qualifiedName(
+      resolved.prefix,
+      name,
+      isClient(resolved.connection) && isCluster(resolved.connection),
+    );
     this.keys = keyTable(this.qualifiedName);
-    this.log = boundLogger(resolved.logger, { queue: name, ...logFields });
-    this.connection = this.openConnection(input, resolved, false);
-    this.session = new Session(this.connection, {
-      root: this.qualifiedName,
-      callTimeoutMs: resolved.callTimeout,
-      clock: resolved.clock === 'client' ? new ClientClock() : new ServerClock(),
-      tellsTime: resolved.clock === 'client',
-      mode: engineMode(),
-      isPatient: this.isPatient,
-    });
-    this.#outageMs = resolved.callTimeout;
+    this.session = this.openSession(this.qualifiedName, resolved);
     this.jobs = new JobStore(this.session);
     this.leases = new LeaseStore(this.session);
     this.inspect = new InspectStore(this.session);
-    for (const { name: option, nearest } of resolved.unknown) {
-      this.log.warn(LogEvent.unknownOption, { option, nearest });
-    }
   }
 
   toKey(type: string): string {
@@ -94,19 +60,6 @@ export abstract class QueueBase<
     return this.session.ready();
   }
 
-  /** The ioredis client; dashboards ask it for the server's facts. */
-  get client(): Promise<RedisClient> {
-    return this.connection.ready();
-  }
-
-  get redisVersion(): string {
-    return this.connection.facts?.version ?? '';
-  }
-
-  get databaseType(): string {
-    return this.connection.facts?.databaseType ?? 'redis';
-  }
-
   get backend(): BackendView {
     return this.getBackend();
   }
@@ -116,107 +69,14 @@ export abstract class QueueBase<
     return this.#backend;
   }
 
-  override on<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
-    return super.on(event, listener);
-  }
-
-  override once<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
-    return super.once(event, listener);
-  }
-
-  override off<E extends keyof Listeners & string>(event: E, listener: Listeners[E]): this {
-    return super.off(event, listener);
-  }
-
-  override emit<E extends keyof Listeners & string>(event: E, ...args: Parameters<Listeners[E]>): boolean {
-    return this.tell(event, ...args);
-  }
-
-  /** A listener that throws becomes an `error` event; where nobody listens to that, it is printed. */
-  protected tell(event: string, ...args: unknown[]): boolean {
-    try {
-      return super.emit(event, ...args);
-    } catch (error) {
-      try {
-        return super.emit('error', error);
-      } catch (unheard) {
-        console.error(unheard);
-        return false;
-      }
-    }
-  }
-
-  close(): Promise<void> {
-    this.closing ??= this.#beginClosing(false);
-    return this.closing;
-  }
-
-  /** Cuts the connection without waiting for anything. */
-  async disconnect(): Promise<void> {
-    this.closing ??= this.#beginClosing(true);
-    return this.closing;
-  }
-
-  #beginClosing(isForced: boolean): Promise<void> {
-    this.tell('closing');
-    return this.shutDown(isForced);
-  }
-
   protected async shutDown(isForced: boolean): Promise<void> {
     if (!isForced) await this.unlessOutage(this.jobs.settle());
     this.session.stop();
     await this.connection.close(isForced);
   }
 
-  /** Whether calls wait for a lost server although the user's connection options want errors at once. */
-  protected get isPatient(): boolean {
-    return false;
-  }
-
-  /** For the end of an object's life: the work is done, or the server has been gone for as long as a call may take. */
-  protected async unlessOutage(work: Promise<unknown>): Promise<void> {
-    await this.connection.unlessDownFor(this.#outageMs, work);
-  }
-
   /** The connection that waits for work or events; the ordinary one where there is none. */
   protected get blockingConnection(): Connection {
     return this.connection;
-  }
-
-  /** Opens a connection whose troubles become events of this object. */
-  protected openConnection(
-    input: ConnectionInput,
-    resolved: ResolvedBaseOptions,
-    isBlocking: boolean,
-    clientName?: string,
-  ): Connection {
-    const connection = new Connection(input, {
-      isBlocking,
-      isPatient: isBlocking || this.isPatient,
-      greetingTimeoutMs: resolved.callTimeout,
-      clientName,
-      skipVersionCheck: resolved.skipVersionCheck,
-      isStrict: resolved.strict,
-      warn: (message) => {
-        console.warn(message);
-      },
-    });
-    let isDown = false;
-    connection.on('error', (error: Error) => this.emitError(error));
-    connection.on('down', () => {
-      if (this.closing) return;
-      isDown = true;
-      this.log.error(LogEvent.redisDisconnected);
-      this.tell('ioredis:close');
-    });
-    connection.on('ready', () => {
-      if (isDown) this.log.info(LogEvent.redisReconnected);
-      isDown = false;
-    });
-    return connection;
-  }
-
-  protected emitError(error: Error): void {
-    if (!this.closing) this.tell('error', error);
   }
 }

@@ -2,6 +2,15 @@
 
 import type { JobProgress } from '../model/payload.ts';
 
+export interface GroupCompensationResult {
+  /** Of the compensation. */
+  jobId: string;
+  /** Key of the member that it undoes. */
+  originalJobKey: string;
+  status: 'completed' | 'failed';
+  failedReason?: string;
+}
+
 type Told<Args> = (args: Args, id: string) => void;
 
 // biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
@@ -15,6 +24,18 @@ export interface QueueEventsListener<ReturnType = any> {
   progress: Told<{ jobId: string; data: JobProgress }>;
   completed: Told<{ jobId: string; returnvalue: ReturnType; prev?: string }>;
   failed: Told<{ jobId: string; failedReason: string; prev?: string }>;
+  /** On the stream of the group's home, as all events of groups. */
+  'group:completed': Told<{ groupId: string; groupName: string }>;
+  /** `failedJobId` is empty where no member failed: the group was cancelled, timed out or lost a member. */
+  'group:compensating': Told<{ groupId: string; groupName: string; failedJobId: string; reason: string }>;
+  'group:failed': Told<{
+    groupId: string;
+    groupName: string;
+    state: 'FAILED' | 'FAILED_COMPENSATION';
+    compensationResults: GroupCompensationResult[];
+  }>;
+  /** Compensations that had failed were tried again and succeeded: the group is FAILED now. */
+  'group:recovered': Told<{ groupId: string; groupName: string }>;
   'retries-exhausted': Told<{ jobId: string; attemptsMade: string }>;
   stalled: Told<{ jobId: string }>;
   removed: Told<{ jobId: string; prev: string }>;

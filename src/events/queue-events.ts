@@ -125,6 +125,7 @@ export class QueueEvents<ReturnType = any> extends QueueBase {
     const args: Record<string, unknown> = fields;
     if (name === 'progress') args.data = parse(fields.data);
     else if (name === 'completed') args.returnvalue = parse(fields.returnvalue);
+    else if (name === 'group:failed') args.compensationResults = parse(fields.compensationResults);
     else if (name === 'delayed') args.delay = Number(fields.delay);
     if (name === 'drained') this.emit(name, id);
     else {

@@ -33,6 +33,8 @@ export type { CatalogueRow, ErrorDetails, ErrorFamily } from './errors/row.ts';
 export {
   BulkAddError,
   type CauseOption,
+  GroupNotFoundError,
+  InvalidGroupStateError,
   OutcomeUnknownError,
   type RefusedJob,
   scriptCodeError,

@@ -52,8 +52,12 @@ export function assertQueueName(name: unknown): asserts name is string {
   if (name === undefined || name === null || name === '') throw yokeError('QUEUE_NAME_MISSING');
   if (typeof name !== 'string') throw notText('queue name', name);
   assertWellFormed('queue name', name);
-  const base = name.endsWith(COMPENSATION_SUFFIX) ? name.slice(0, -COMPENSATION_SUFFIX.length) : name;
+  const base = isCompensationQueue(name) ? name.slice(0, -COMPENSATION_SUFFIX.length) : name;
   if (base === '' || base.includes(':')) throw yokeError('QUEUE_NAME_COLON', { name });
+}
+
+export function isCompensationQueue(name: string): boolean {
+  return name.endsWith(COMPENSATION_SUFFIX);
 }
 
 /** Any text will do, also with colons or empty, as in BullMQ. */

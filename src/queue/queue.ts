@@ -22,7 +22,7 @@ import { version } from '../model/version.ts';
 import type { Added } from '../store/add-batch.ts';
 import type { AddArg } from '../store/job-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
-import { QueueSchedulers } from './queue-schedulers.ts';
+import { QueueGroups } from './queue-groups.ts';
 
 export type CleanType =
   | 'completed'
@@ -66,7 +66,7 @@ export class Queue<
   DataType = DataOf<DataTypeOrJob>,
   ResultType = ResultOf<DataTypeOrJob, DefaultResultType>,
   NameType extends string = NameOf<DataTypeOrJob, DefaultNameType>,
-> extends QueueSchedulers<Job<DataType, ResultType, NameType>> {
+> extends QueueGroups<Job<DataType, ResultType, NameType>> {
   readonly token = randomUUID();
   readonly jobsOpts: JobsOptions;
   /** @internal */ readonly finishSettings: FinishSettings;
@@ -239,6 +239,7 @@ export class Queue<
       const word = await this.jobs.obliterate(force, count);
       if (word === 'not_paused') throw yokeError('QUEUE_NOT_PAUSED');
       if (word === 'has_active') throw yokeError('QUEUE_HAS_ACTIVE_JOBS');
+      if (word === 'has_groups') throw yokeError('QUEUE_HAS_OPEN_GROUPS', { queue: this.name });
       if (word === 'done') return;
     }
   }
@@ -327,7 +328,10 @@ export class Queue<
 
   async #writeMeta(): Promise<void> {
     try {
-      const fields = Object.entries({ ...this.metaValues, 'yoke.layout': '1' }).flat();
+      const own: Record<string, string> = { 'yoke.layout': '1' };
+      const { keepGroups } = this.#options;
+      if (keepGroups) own['yoke.keepGroups'] = `${keepGroups.count ?? ''}:${keepGroups.ageMs ?? ''}`;
+      const fields = Object.entries({ ...this.metaValues, ...own }).flat();
       await this.session.command('HSET', [this.keys.meta!, ...fields]);
     } catch (error) {
       this.emitError(error as Error);

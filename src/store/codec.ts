@@ -26,6 +26,8 @@ export interface JobRecord {
   repeatJobKey?: string;
   deduplicationId?: string;
   deferredFailure?: string;
+  /** Role, place, mapping and key of its group (lua/lib/group_record.lua). */
+  groupTie?: string;
 }
 
 const optionToWire: Record<string, string> = {
@@ -35,6 +37,7 @@ const optionToWire: Record<string, string> = {
   ignoreDependencyOnFailure: 'idof',
   removeDependencyOnFailure: 'rdof',
   keepLogs: 'kl',
+  group: 'grp',
 };
 const optionFromWire = new Map(Object.entries(optionToWire).map(([name, wire]) => [wire, name]));
 
@@ -49,7 +52,27 @@ export function encodeOptions(stored: Readonly<StoredJobOptions>): string {
     count++;
   }
   if (count === 1 && wire.attempts === 0) return PLAIN_OPTIONS;
+  if (wire.grp) shieldOutcome(wire);
   return JSON.stringify(wire);
+}
+
+// A group counts what its jobs come to, so another library's worker must not erase one. What the user wants is kept
+// under a key that only we read, and done by us, in the transition that has told the group.
+function shieldOutcome(wire: Record<string, unknown>): void {
+  const { removeOnComplete, removeOnFail } = wire;
+  if (removeOnComplete !== undefined || removeOnFail !== undefined)
+    wire.grpKeep = { removeOnComplete, removeOnFail };
+  wire.removeOnComplete = false;
+  wire.removeOnFail = false;
+}
+
+function unshieldOutcome(opts: Record<string, unknown>): void {
+  const kept = (opts.grpKeep ?? {}) as Record<string, unknown>;
+  delete opts.grpKeep;
+  for (const name of ['removeOnComplete', 'removeOnFail']) {
+    if (kept[name] === undefined) delete opts[name];
+    else opts[name] = kept[name];
+  }
 }
 
 /** The options of a stored job. Throws where the text is no JSON object. */
@@ -76,6 +99,7 @@ export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
         configurable: true,
       });
   }
+  if (opts.group) unshieldOutcome(opts);
   if (Object.keys(telemetry).length > 0) opts.telemetry = telemetry;
   return opts as Partial<StoredJobOptions>;
 }
@@ -150,6 +174,9 @@ const setters: Record<string, Setter> = {
   },
   defa: (r, v) => {
     r.deferredFailure = v;
+  },
+  grp: (r, v) => {
+    r.groupTie = v;
   },
 };
 Object.setPrototypeOf(setters, null);

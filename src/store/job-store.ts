@@ -33,6 +33,8 @@ import type { Session } from './session.ts';
 
 export type { AddArg };
 
+export type ObliterateWord = 'done' | 'more' | 'not_paused' | 'has_active' | 'has_groups';
+
 export class JobStore {
   readonly session: Session;
   readonly #adds: AddBatch;
@@ -162,9 +164,9 @@ export class JobStore {
   }
 
   /** One bounded step. */
-  async obliterate(isForced: boolean, most: number): Promise<'done' | 'more' | 'not_paused' | 'has_active'> {
+  async obliterate(isForced: boolean, most: number): Promise<ObliterateWord> {
     const [word] = await this.#run(obliterateCall, obliterateCall.encode({ isForced, most }));
-    return word as 'done' | 'more' | 'not_paused' | 'has_active';
+    return word as ObliterateWord;
   }
 
   async promoteMany(count: number): Promise<void> {
@@ -173,9 +175,12 @@ export class JobStore {
 
   async reprocessMany(from: string, cutoff: number, count: number): Promise<void> {
     const arg = { from, cutoff: String(cutoff) };
-    await this.#untilFewer(count, (most) =>
-      this.#run(reprocessManyCall, reprocessManyCall.encode({ ...arg, most })),
-    );
+    let skip = 0;
+    await this.#untilFewer(count, async (most) => {
+      const reply = await this.#run(reprocessManyCall, reprocessManyCall.encode({ ...arg, most, skip }));
+      skip += Number(reply[1]);
+      return reply;
+    });
   }
 
   async publish(fields: readonly string[], maxEvents: number): Promise<void> {

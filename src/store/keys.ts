@@ -12,6 +12,11 @@ export function qualifiedName(prefix: string, name: string, onCluster: boolean):
   return [prefix, `{${base}}`, ...rest].join(':');
 }
 
+/** What decides the slot of a queue's keys on a cluster. */
+export function hashTagOf(root: string): string {
+  return root.match(/\{([^}]+)\}/)?.[1] ?? root;
+}
+
 /** Suffix -> full key for the reserved suffixes, and '' for the prefix of job keys. */
 export function keyTable(root: string): Record<string, string> {
   const table: Record<string, string> = { '': `${root}:` };

@@ -5,7 +5,14 @@ import { keySuffix } from './generated/engine.ts';
 import type { Session } from './session.ts';
 
 const tails = new Set(['logs', 'dependencies', 'processed', 'failed', 'unsuccessful', 'lock']);
-const reserved = new Set<string>([...Object.values(keySuffix), 'groups', 'delay', 'priority', 'meta']);
+const reserved = new Set<string>([
+  ...Object.values(keySuffix),
+  'groups',
+  'compensation',
+  'delay',
+  'priority',
+  'meta',
+]);
 
 /** The ids of all jobs that have a key; `count` keys are looked at per step. */
 export async function jobIdsByKeys(session: Session, count: number): Promise<string[]> {

@@ -12,6 +12,8 @@ const keyOf: Record<string, ErrorKey> = {
   lease_lost: 'JOB_LOCK_MISMATCH',
   failed_children: 'JOB_HAS_FAILED_CHILDREN',
   scheduled: 'JOB_BELONGS_TO_JOB_SCHEDULER',
+  group_member: 'JOB_IN_GROUP',
+  compensation: 'JOB_IS_COMPENSATION',
 };
 
 export interface Refused {

@@ -57,6 +57,7 @@ export class Session {
   readonly #settings: SessionSettings;
   readonly #clientId = randomUUID();
   readonly #flights = new Set<Flight>();
+  readonly #siblings = new Map<string, Session>();
   /** How far away the server is, and so how many calls a batch may have on their way. */
   readonly roundTrip = new RoundTrip();
   #waiting: (() => void)[] = [];
@@ -88,6 +89,17 @@ export class Session {
 
   get connection(): Connection {
     return this.#connection;
+  }
+
+  /** The same link and settings for another queue; ends with this one. */
+  of(root: string): Session {
+    if (root === this.root) return this;
+    let sibling = this.#siblings.get(root);
+    if (!sibling) {
+      sibling = new Session(this.#connection, { ...this.#settings, root });
+      this.#siblings.set(root, sibling);
+    }
+    return sibling;
   }
 
   /** What waits to be sent goes before any other call, so that calls happen in the order in which they were made. */
@@ -136,6 +148,7 @@ export class Session {
   /** Nothing is sent any more; what is on its way or waits to be is given up. */
   stop(): void {
     this.#isStopped = true;
+    for (const sibling of this.#siblings.values()) sibling.stop();
     clearTimeout(this.#watchdog);
     this.#watchdog = undefined;
     for (const flight of this.#flights) flight.giveUp(new ConnectionClosedError());

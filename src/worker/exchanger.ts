@@ -2,7 +2,7 @@
 // there are free slots become one call. A few calls may be on their way (round-trip.ts), so that one finish never
 // waits for another's reply. Nothing waits on a timer.
 
-import type { Finish } from '../core/finishing.ts';
+import { type Finish, isAccepted } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
 import type { Exchange, FetchTerms, LeaseStore } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
@@ -131,7 +131,7 @@ export class Exchanger {
     for (let i = 0; i < finishes.length; i++) {
       const word = exchange.finished[2 * i]!;
       const { finish, resolve, reject } = finishes[i]!;
-      if (word === 'ok') resolve(exchange.at);
+      if (isAccepted(finish, word)) resolve(exchange.at);
       else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
     }
     // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.

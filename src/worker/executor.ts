@@ -3,8 +3,9 @@
 
 import { planFailure, stackTraces } from '../core/failure-plan.ts';
 import {
+  backingOff,
   completing,
-  delaying,
+  endingOf,
   type Finish,
   failing,
   givingBack,
@@ -176,7 +177,7 @@ export class Executor {
     const id = job.id as string;
     if (outcome.kind === 'moved') return;
     if (outcome.kind === 'rate_limited') {
-      await this.#handIn(running, givingBack(id, token));
+      await this.#handIn(running, givingBack(id, token, true));
       this.#events.onRateLimited();
       return;
     }
@@ -222,18 +223,19 @@ export class Executor {
     const traces = stackTraces(job.stacktrace ?? [], stack, job.opts.stackTraceLimit);
     const attempt = { reason, stacktrace: traces.json };
     const plan = await this.#plan(job, error);
-    if (plan.next === 'retry')
-      await this.#handIn(running, retrying(id, token, attempt, job.opts.lifo === true));
-    else if (plan.next === 'delay') await this.#handIn(running, delaying(id, token, plan.delayMs, attempt));
-    else {
-      const keep = keepOf(job.opts.removeOnFail, this.#settings.removeOnFail);
-      job.finishedOn = await this.#handIn(running, failing(id, token, attempt, job.opts.attempts ?? 0, keep));
-    }
+    const ending = endingOf(job.opts, this.#settings.removeOnFail);
+    let finish: Finish;
+    if (plan.next === 'retry') finish = retrying(id, token, attempt, ending, job.opts.lifo === true);
+    else if (plan.next === 'delay') finish = backingOff(id, token, attempt, ending, plan.delayMs);
+    else finish = failing(id, token, attempt, ending);
+    const at = await this.#handIn(running, finish);
+    const isEnd = plan.next === 'fail' || finish.instead !== undefined;
+    if (isEnd) job.finishedOn = at;
     job.failedReason = reason;
     job.stacktrace = traces.list;
     job.attemptsMade += 1;
-    if (plan.next === 'delay') job.delay = plan.delayMs;
-    this.#events.onFailed(job, error, plan.next !== 'fail');
+    if (plan.next === 'delay' && !isEnd) job.delay = plan.delayMs;
+    this.#events.onFailed(job, error, !isEnd);
   }
 
   // A strategy that throws must not leave the job active for ever.

@@ -182,7 +182,7 @@ export class JobLoop {
       running.isAbandoned = true;
       const { shutdownTimeout: timeoutMs } = this.#options;
       running.controller?.abort(yokeError('SHUTDOWN_ABORT', { jobId: running.job.id, timeoutMs }));
-      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token)));
+      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token, false)));
     }
     for (const result of await Promise.allSettled(returns)) {
       if (result.status === 'rejected') this.#events.onLeftover(result.reason);
@@ -201,7 +201,7 @@ export class JobLoop {
   #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
     for (const record of records) {
       if (this.#host.closing) {
-        this.#exchanger.finish(givingBack(record.id, token)).catch(this.#events.onLeftover);
+        this.#exchanger.finish(givingBack(record.id, token, false)).catch(this.#events.onLeftover);
         continue;
       }
       const { running, poison } = this.#executor!.prepare(record, token, leasedAt);

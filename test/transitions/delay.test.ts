@@ -2,7 +2,7 @@ import { describe, it } from 'vitest';
 import { pushDelay } from '../../src/store/generated/engine.ts';
 import { type Changes, events, fields, gone, scored, without } from '../support/expected.ts';
 import { crowd, delayedScore, job, NOW } from '../support/given.ts';
-import { edgeOf, finishing } from './edges.ts';
+import { edgeOf, ending, finishing } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -22,7 +22,15 @@ describe('delay: active -> delayed', () => {
   fromEveryState(tables, edge, { active: backedOff });
 
   it('a handler that postpones its own job uses no attempt and leaves no reason', async () => {
-    const arg = { jobId: '1', token: 'mine:1', delay: 0, isAttempt: false, reason: '', stacktrace: '' };
+    const arg = {
+      jobId: '1',
+      token: 'mine:1',
+      delay: 0,
+      isAttempt: false,
+      reason: '',
+      stacktrace: '',
+      ...ending,
+    };
     await expectChange(tables, [...crowd(), ...job('active')], finishing(pushDelay, arg), accepted, {
       ...backedOff,
       'q:1': fields({ delay: '0' }),

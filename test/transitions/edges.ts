@@ -69,6 +69,9 @@ function replies(others: string, named: Partial<Record<State, string>>): Record<
 const single = (reply: unknown[]) => String(reply[0]);
 const firstFinished = (reply: unknown[]) => (reply[0] as string[])[0]!;
 
+/** What a retry or a backoff carries for the case that it is the end. */
+export const ending = { attempts: 3, keepCount: '', keepAge: '', keepLimit: '' };
+
 export const noFetch: ExchangeCallArg = {
   fetchCount: 0,
   token: '0',
@@ -191,6 +194,7 @@ const list: Edge[] = [
       isNext: false,
       reason: 'broke',
       stacktrace: '["at x"]',
+      ...ending,
     }),
     word: firstFinished,
     replies: replies('lease_missing', needsLease),
@@ -206,6 +210,7 @@ const list: Edge[] = [
       isAttempt: true,
       reason: 'broke',
       stacktrace: '["at x"]',
+      ...ending,
     }),
     word: firstFinished,
     replies: replies('lease_missing', needsLease),
@@ -214,7 +219,7 @@ const list: Edge[] = [
   {
     transition: 'give_back',
     title: 'with the lease',
-    ...finishing(pushGiveBack, { jobId: ID, token: TOKEN }),
+    ...finishing(pushGiveBack, { jobId: ID, token: TOKEN, isWish: false }),
     word: firstFinished,
     replies: replies('lease_missing', needsLease),
     successes: ['ok'],

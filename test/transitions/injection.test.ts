@@ -14,7 +14,7 @@ import {
 import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.ts';
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
-import { addition, completion, type Edge, edges, fetching, noFetch } from './edges.ts';
+import { addition, completion, type Edge, edges, ending, fetching, noFetch } from './edges.ts';
 import { queueRequests } from './requests.ts';
 import { commandsOf, type Run, runShim } from './shim.ts';
 import { keyspaceOf, type Request, seed, startOf } from './tables.ts';
@@ -114,7 +114,7 @@ describe('an error in the middle of a batch', () => {
   const retries = (...ids: string[]) =>
     exchange(
       (argv, id) =>
-        pushRetry(argv, { jobId: id, token: TOKEN, isNext: false, reason: 'r', stacktrace: '[]' }),
+        pushRetry(argv, { jobId: id, token: TOKEN, isNext: false, reason: 'r', stacktrace: '[]', ...ending }),
       ...ids,
     );
   const extensions = (...ids: string[]) => {

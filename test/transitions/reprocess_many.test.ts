@@ -7,7 +7,7 @@ import { expectChange, useTables } from './tables.ts';
 const tables = useTables();
 const reprocessMany = (from: string, most = 1000, cutoff = NOW) => ({
   call: reprocessManyCall,
-  argv: reprocessManyCall.encode({ from, cutoff: String(cutoff), most }),
+  argv: reprocessManyCall.encode({ from, cutoff: String(cutoff), most, skip: 0 }),
 });
 const again = (from: string): Changes => {
   const other = from === 'completed' ? 'c1' : 'f1';

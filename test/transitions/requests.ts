@@ -112,7 +112,7 @@ export const queueRequests: readonly QueueRequest[] = [
   ...['completed', 'failed'].map((from) => ({
     title: `reprocess_many ${from}`,
     call: reprocessManyCall,
-    argv: reprocessManyCall.encode({ from, cutoff: String(NOW), most }),
+    argv: reprocessManyCall.encode({ from, cutoff: String(NOW), most, skip: 0 }),
     given: crowd(),
     refusals: [],
   })),

@@ -12,7 +12,7 @@ import {
   without,
 } from '../support/expected.ts';
 import { crowd, hset, job, NOW, priorityScore } from '../support/given.ts';
-import { edgeOf, finishing } from './edges.ts';
+import { edgeOf, ending, finishing } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -37,6 +37,7 @@ describe('retry: active -> waiting | prioritized', () => {
       isNext: true,
       reason: 'broke',
       stacktrace: '["at x"]',
+      ...ending,
     });
     await expectChange(tables, [...crowd(), ...job('active')], retry, accepted, {
       ...retried,

@@ -193,6 +193,11 @@ const objects = rows({
     message: (d) => `Queue "${d.queue}": expected it to be open, got a call after close().`,
     hint: 'Close the queue after its last call, or create a new one.',
   },
+  PRODUCER_CLOSED: {
+    family: 'caller',
+    message: () => 'FlowProducer: expected it to be open, got a call after close().',
+    hint: 'Close the producer after its last call, or create a new one.',
+  },
   WORKER_CLOSED: {
     family: 'caller',
     message: (d) => `Worker of "${d.queue}": expected it to be open, got a call after close().`,

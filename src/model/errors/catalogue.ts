@@ -2,6 +2,7 @@
 // message is ours, what to do about it. docs/errors.md is checked against this list in both directions.
 
 import { callerErrors } from './caller.ts';
+import { groupErrors } from './group.ts';
 import type { CatalogueRow } from './row.ts';
 import { scriptCodeErrors } from './script-codes.ts';
 import { stateErrors } from './state.ts';
@@ -10,6 +11,7 @@ import { worldErrors } from './world.ts';
 const rows = {
   ...callerErrors,
   ...stateErrors,
+  ...groupErrors,
   ...scriptCodeErrors,
   ...worldErrors,
 } as const;

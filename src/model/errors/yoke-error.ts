@@ -36,6 +36,28 @@ export class OutcomeUnknownError extends YokeError {
   }
 }
 
+export class GroupNotFoundError extends YokeError {
+  constructor(details: ErrorDetails = {}, options?: CauseOption) {
+    super('GROUP_NOT_FOUND', details, options);
+    this.name = 'GroupNotFoundError';
+  }
+}
+
+/** The group is in a state in which this cannot be done. */
+export class InvalidGroupStateError extends YokeError {
+  constructor(key: ErrorKey, details: ErrorDetails = {}, options?: CauseOption) {
+    super(key, details, options);
+    this.name = 'InvalidGroupStateError';
+  }
+}
+
+const groupStateKeys: ReadonlySet<ErrorKey> = new Set([
+  'GROUP_CANCEL_COMPLETED',
+  'GROUP_CANCEL_STATE',
+  'GROUP_NOT_TERMINAL',
+  'GROUP_NOT_FAILED_COMPENSATION',
+]);
+
 export interface RefusedJob {
   /** Position in the array given to addBulk. */
   readonly index: number;
@@ -71,6 +93,8 @@ export function yokeError(key: ErrorKey, details: ErrorDetails = {}, options?: C
 }
 
 function build(key: ErrorKey, details: ErrorDetails, options?: CauseOption): YokeError {
+  if (key === 'GROUP_NOT_FOUND') return new GroupNotFoundError(details, options);
+  if (groupStateKeys.has(key)) return new InvalidGroupStateError(key, details, options);
   if (key === 'OUTCOME_UNKNOWN') return new OutcomeUnknownError(details, options);
   if (key === 'PARTLY_REFUSED') {
     return new BulkAddError((details.added ?? []) as string[], (details.refused ?? []) as RefusedJob[]);

@@ -55,6 +55,8 @@ export interface JobsOptions extends BaseJobOptions {
   ignoreDependencyOnFailure?: boolean;
   /** Not supported yet. */
   removeDependencyOnFailure?: boolean;
+  /** Membership of a transactional group; set by `addGroup`, refused in `add`. */
+  group?: { id: string; name: string };
   /** Not supported yet. */
   telemetry?: { metadata?: string; omitContext?: boolean };
 }

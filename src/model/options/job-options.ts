@@ -25,7 +25,6 @@ const unsupported = new Set([
   'parent',
   'repeatJobKey',
   'telemetry',
-  'group',
   'lane',
   'orderMs',
 ]);
@@ -144,6 +143,8 @@ function resolve(stored: StoredJobOptions, limits: JobLimits): ResolvedJobOption
       case 'sizeLimit':
         sizeLimit = readCount(key, value);
         break;
+      case 'group':
+        throw yokeError('GROUP_OPTION_RESERVED');
       default:
         if (value) refuseUnsupported(stored, key);
     }

@@ -47,6 +47,8 @@ export interface QueueOptions extends BaseOptions {
   schema?: StandardSchemaV1;
   /** Most bytes of JSON a job's data may have. Default 10 MB. */
   maxPayloadBytes?: number;
+  /** Groups kept after they have ended, for each final state; `age` in seconds. Default: all. */
+  keepGroups?: { age?: number; count?: number };
 }
 
 export interface ResolvedQueueOptions extends ResolvedBaseOptions {
@@ -62,6 +64,8 @@ export interface ResolvedQueueOptions extends ResolvedBaseOptions {
   readonly schema: StandardSchemaV1 | null;
   /** Bytes. */
   readonly maxPayloadBytes: number;
+  /** null = keep all, or as another process has said. */
+  readonly keepGroups: { readonly ageMs?: number; readonly count?: number } | null;
   /** Option names nobody knows, for one warning. */
   readonly unknown: readonly UnknownOption[];
 }
@@ -74,6 +78,7 @@ const names = [
   'settings',
   'schema',
   'maxPayloadBytes',
+  'keepGroups',
 ] as const satisfies readonly (keyof QueueOptions)[];
 
 /** BullMQ's default; about the last thousand jobs, at some ten events each. */
@@ -90,7 +95,17 @@ export function resolveQueueOptions(input: QueueOptions | null | undefined): Res
     settings: readSettings(opts.settings),
     schema: readSchema(opts.schema),
     maxPayloadBytes,
+    keepGroups: readKeepGroups(opts.keepGroups),
     unknown: findUnknownOptions(opts, names),
+  });
+}
+
+function readKeepGroups(input: QueueOptions['keepGroups']): ResolvedQueueOptions['keepGroups'] {
+  if (!isGiven(input)) return null;
+  const { age, count } = readObject('keepGroups', input);
+  return Object.freeze({
+    ...(isGiven(age) && { ageMs: Math.round(readNumber('keepGroups.age', age, 0) * 1000) }),
+    ...(isGiven(count) && { count: readNumber('keepGroups.count', count, 0, { integer: true }) }),
   });
 }
 

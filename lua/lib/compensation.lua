@@ -1,0 +1,250 @@
+-- Undoing a group: what has not run is taken out, and for each member that has completed a job is added that undoes
+-- it. Compensation data is spliced as text; nothing of the user's is decoded.
+
+local adding = require("lib.adding")
+local events = require("lib.events")
+local jobs = require("lib.jobs")
+local keys = require("lib.keys")
+local leases = require("lib.leases")
+local queue = require("lib.queue")
+local ready = require("lib.ready")
+local record = require("lib.group_record")
+local shapes = require("lib.shapes")
+
+local compensation = {}
+
+-- Taking one job out of a list costs about this much per entry it holds; beyond the limit members are only marked.
+local SCAN_MS_PER_ENTRY = 0.000015
+local MOST_SCAN_MS = 10
+
+local function job_id(group, index)
+  return group.id .. "-" .. index
+end
+
+-- Where the compensation of this member runs.
+local function queue_of(group, member)
+  return queue.other(group.home, keys.compensation_root(member.root))
+end
+
+-- Check: every queue that the undoing may write to can take it.
+function compensation.check(group, members)
+  local home = group.home
+  for _, member in ipairs(members) do
+    if not record.is_settled(member.status) then
+      local p = queue.other(home, member.root)
+      queue.settings(p)
+      events.check(p)
+      shapes.check(p, "wait", "paused", "active", "prioritized", "delayed")
+    end
+    if member.mapping > 0 then
+      local c = queue_of(group, member)
+      queue.settings(c)
+      events.check(c)
+      ready.check(c, 0)
+      shapes.check_number(c, "counter")
+      shapes.expect(c, keys.homes(c), "zset")
+      local p = queue.other(home, member.root)
+      shapes.expect(p, p.dedup_holder, "zset")
+    end
+  end
+end
+
+-- Whether a failed member is undone too.
+function compensation.is_for_failed(group, mapping)
+  local packed = mapping > 0 and call("HGET", group.key .. keys.group_tail.plan, "m" .. mapping)
+  return packed and cmsgpack.unpack(packed)[4] == true or false
+end
+
+-- Adds the job that undoes the member, unless it is there.
+local function enqueue(group, member)
+  local plan = group.key .. keys.group_tail.plan
+  local index = member.index
+  local row = call("HMGET", plan, "h" .. index, "r" .. index, "m" .. member.mapping, "c" .. index)
+  if not row[3] or row[4] == "waiting" then
+    return
+  end
+  local mapping = cmsgpack.unpack(row[3])
+  local c = queue_of(group, member)
+  local id = job_id(group, index)
+  call("HSET", plan, "c" .. index, "waiting")
+  group.undoing = group.undoing + 1
+  if jobs.is_taken(c, id) then
+    return
+  end
+  adding.write(c, {
+    job_id = id,
+    name = mapping[1],
+    data = row[1] .. (row[2] or "null") .. mapping[2],
+    opts = mapping[3] .. index .. '"}',
+    delay = "0",
+    priority = "0",
+  }, c.now_text, false, { jobs.field.group, record.tie("compensation", index, member.mapping, group.key) })
+  record.look_after(c, group.home)
+  jobs.spare(queue.other(group.home, member.root), "compensation")
+end
+
+-- Notes that a member has to be undone should the group fail; its result is at hand then, whatever retention does.
+function compensation.prepare(group, member, value)
+  call("HSET", group.key .. keys.group_tail.plan, "r" .. member.index, value)
+  if group.is_reverse then
+    call("RPUSH", group.key .. keys.group_tail.undo, member.index)
+  end
+end
+
+-- A member has to be undone now, or in its turn.
+function compensation.undo(group, member)
+  if not group.is_reverse then
+    enqueue(group, member)
+  end
+end
+
+-- Reverse order: the next compensation, once nothing runs any more. True if there was one.
+function compensation.advance(group)
+  if not group.is_reverse or group.undoing > 0 or record.unsettled(group) > 0 then
+    return false
+  end
+  local index = call("RPOP", group.key .. keys.group_tail.undo)
+  if not index then
+    return false
+  end
+  enqueue(group, record.members(group)[tonumber(index) + 1])
+  return true
+end
+
+-- A compensation that has failed, or whose job is lost, is tried once more.
+function compensation.again(group, member)
+  local c = queue_of(group, member)
+  local id = job_id(group, member.index)
+  if not jobs.place(c, id) then
+    jobs.erase(c, id)
+  end
+  call("HDEL", group.key .. keys.group_tail.plan, "c" .. member.index)
+  group.undo_failed = group.undo_failed - 1
+  enqueue(group, member)
+end
+
+-- Takes a waiting job out of where it waits; that collection's suffix, or nil.
+local function take_out(p, id, is_long)
+  if call("ZREM", p.delayed, id) == 1 then return "delayed" end
+  if call("ZREM", p.prioritized, id) == 1 then return "prioritized" end
+  if is_long then return nil end
+  if call("LREM", p.wait, 1, id) == 1 then return "wait" end
+  if call("LREM", p.paused, 1, id) == 1 then return "paused" end
+  return nil
+end
+
+-- Nobody runs a marked job: any worker fails it unrun, ours and maintenance erase it.
+local function mark(group, p, member)
+  if leases.is_held(p, member.id) or not jobs.exists(p, member.id) or call("LPOS", p.active, member.id) then
+    return false
+  end
+  jobs.set(p, member.id, jobs.field.deferred_failure, "group " .. group.id .. " was cancelled")
+  call("RPUSH", keys.groups_of(group.home, "marked"), p.root, member.id)
+  return true
+end
+
+local function scan_ms(group, members)
+  local entries = 0
+  for _, member in ipairs(members) do
+    if member.status == "pending" then
+      local p = queue.other(group.home, member.root)
+      local length = rawget(p, "wait_length")
+      if not length then
+        length = call("LLEN", p.wait)
+        rawset(p, "wait_length", length)
+      end
+      entries = entries + length
+    end
+  end
+  return entries * SCAN_MS_PER_ENTRY
+end
+
+-- A member leaves the queue and the group.
+function compensation.drop(group, p, member, from)
+  jobs.erase(p, member.id)
+  events.capped(p, "removed", "jobId", member.id, "prev", from)
+end
+
+-- Takes out every member that has not begun. One that has and lies in wait again was interrupted: what it did is
+-- unknown, so it runs again and is undone when it completes. One that lies nowhere is running.
+local function cancel_pending(group, members)
+  local is_long = scan_ms(group, members) > MOST_SCAN_MS
+  for _, member in ipairs(members) do
+    if member.status == "pending" then
+      local p = queue.other(group.home, member.root)
+      local from = take_out(p, member.id, is_long)
+      if from then
+        compensation.drop(group, p, member, from)
+      end
+      if from or is_long and mark(group, p, member) then
+        member.status = "cancelled"
+        group.cancelled = group.cancelled + 1
+        record.set_status(group, member.key, "cancelled")
+      end
+    end
+  end
+end
+
+-- The group has failed: nothing more begins, and what has completed is undone.
+function compensation.begin(group, members)
+  cancel_pending(group, members)
+  if not group.is_reverse then
+    for _, member in ipairs(members) do
+      local is_undone = member.status == "completed" or member.status == "failed" and compensation.is_for_failed(group, member.mapping)
+      if is_undone and member.mapping > 0 then
+        enqueue(group, member)
+      end
+    end
+  end
+end
+
+-- Whether anything is left to be undone.
+function compensation.is_pending(group)
+  return group.undoing > 0 or group.is_reverse and call("LLEN", group.key .. keys.group_tail.undo) > 0
+end
+
+function compensation.state(group, index)
+  return call("HGET", group.key .. keys.group_tail.plan, "c" .. index)
+end
+
+-- A compensation job has finished for good.
+function compensation.settled(group, index, outcome, value)
+  local plan = group.key .. keys.group_tail.plan
+  call("HSET", plan, "c" .. index, outcome)
+  group.undoing = group.undoing - 1
+  if outcome == "failed" then
+    call("HSET", plan, "v" .. index, value)
+    group.undo_failed = group.undo_failed + 1
+  else
+    call("HDEL", plan, "v" .. index)
+  end
+end
+
+-- A compensation that had failed runs again.
+function compensation.reopened(group, index)
+  call("HSET", group.key .. keys.group_tail.plan, "c" .. index, "waiting")
+  group.undoing = group.undoing + 1
+  group.undo_failed = group.undo_failed - 1
+end
+
+-- What became of each compensation, as JSON for the event.
+function compensation.results(group)
+  local texts = {}
+  local plan = group.key .. keys.group_tail.plan
+  for _, member in ipairs(record.members(group)) do
+    if member.mapping > 0 then
+      local row = call("HMGET", plan, "c" .. member.index, "v" .. member.index)
+      if row[1] then
+        local reason = row[2] and ',"failedReason":' .. cjson.encode(row[2]) or ""
+        texts[#texts + 1] = '{"jobId":' .. cjson.encode(job_id(group, member.index)) .. ',"originalJobKey":'
+          .. cjson.encode(member.key) .. ',"status":"' .. row[1] .. '"' .. reason .. "}"
+      end
+    end
+  end
+  return "[" .. table.concat(texts, ",") .. "]"
+end
+
+compensation.job_id = job_id
+compensation.queue_of = queue_of
+
+return compensation

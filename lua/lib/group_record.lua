@@ -1,0 +1,155 @@
+-- A group's record: its fields, its members, its place among the groups of its home. What changes the state of a
+-- group is in lib.groups; this only reads and writes.
+
+local clock = require("lib.clock")
+local jobs = require("lib.jobs")
+local keys = require("lib.keys")
+local queue = require("lib.queue")
+local shapes = require("lib.shapes")
+
+local record = {}
+
+-- A job's tie to its group: role, place in the group, number of its compensation's mapping (0 for none), key of the
+-- group. All that a transition needs to find the group, without a look-up.
+function record.tie(role, index, mapping, group_key)
+  return role .. ":" .. index .. ":" .. mapping .. ":" .. group_key
+end
+
+-- The tie taken apart, or nil where it is none of ours.
+function record.untie(q, text)
+  local role, index, mapping, root, id = string.match(text, "^(%l+):(%d+):(%d+):(.*):groups:([^:]*)$")
+  if not role then
+    return nil
+  end
+  return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id }
+end
+
+-- A queue's workers look after the home's open groups; the score says when they last did.
+function record.look_after(q, home)
+  call("ZADD", keys.homes(q), "NX", "0", home.root)
+end
+
+function record.is_open(state)
+  return state == "ACTIVE" or state == "COMPENSATING"
+end
+
+function record.is_settled(status)
+  return status == "completed" or status == "failed" or status == "cancelled"
+end
+
+-- Check: the group, or nil where it is gone.
+function record.load(home, id)
+  local key = keys.group(home, id)
+  shapes.expect(home, key, "hash")
+  local row = call("HMGET", key, "state", "name", "totalJobs", "completedCount", "failedCount", "cancelledCount", "undoing",
+    "undoFailed", "order", "timeoutAt")
+  if not row[1] then
+    return nil
+  end
+  return {
+    home = home,
+    id = id,
+    key = key,
+    state = row[1],
+    name = row[2] or "",
+    total = tonumber(row[3]) or 0,
+    completed = tonumber(row[4]) or 0,
+    failed = tonumber(row[5]) or 0,
+    cancelled = tonumber(row[6]) or 0,
+    -- Compensations that have not settled, and those that have failed.
+    undoing = tonumber(row[7]) or 0,
+    undo_failed = tonumber(row[8]) or 0,
+    is_reverse = row[9] == "reverse",
+    timeout_at = tonumber(row[10]),
+  }
+end
+
+-- Members that may still run.
+function record.unsettled(group)
+  return group.total - group.completed - group.failed - group.cancelled
+end
+
+-- Check: what hangs on the group can be written.
+function record.check(group)
+  local home = group.home
+  queue.settings(home)
+  shapes.expect(home, group.key .. keys.group_tail.jobs, "hash")
+  shapes.expect(home, group.key .. keys.group_tail.plan, "hash")
+  shapes.expect(home, group.key .. keys.group_tail.undo, "list")
+  shapes.expect(home, keys.groups_of(home, "open"), "zset")
+  shapes.expect(home, keys.groups_of(home, "marked"), "list")
+  for _, state in ipairs({ "COMPENSATING", "COMPLETED", "FAILED", "FAILED_COMPENSATION" }) do
+    shapes.expect(home, keys.groups_of(home, state), "zset")
+  end
+end
+
+function record.status(group, job_key)
+  return call("HGET", group.key .. keys.group_tail.jobs, job_key)
+end
+
+function record.set_status(group, job_key, status)
+  call("HSET", group.key .. keys.group_tail.jobs, job_key, status)
+end
+
+-- Members in the order in which they were given: key, queue, id, mapping and status of each.
+function record.members(group)
+  local packed = call("HGET", group.key, "members")
+  local flat = packed and cmsgpack.unpack(packed) or {}
+  local members, names = {}, {}
+  for i = 1, #flat, 3 do
+    local root, id = flat[i], flat[i + 1]
+    local key = keys.job(queue.other(group.home, root), id)
+    members[#members + 1] = { index = #members, key = key, root = root, id = id, mapping = flat[i + 2] }
+    names[#names + 1] = key
+  end
+  if #names > 0 then
+    local statuses = call("HMGET", group.key .. keys.group_tail.jobs, unpack(names))
+    for i, member in ipairs(members) do
+      member.status = statuses[i] or "pending"
+    end
+  end
+  return members
+end
+
+-- The counts as they are now; the state too where it is given, with its time.
+function record.save(group, state)
+  if not state then
+    call("HSET", group.key, "completedCount", group.completed, "failedCount", group.failed, "cancelledCount", group.cancelled,
+      "undoing", group.undoing, "undoFailed", group.undo_failed)
+    return
+  end
+  local home = group.home
+  call("HSET", group.key, "state", state, "updatedAt", home.now_text, "completedCount", group.completed, "failedCount",
+    group.failed, "cancelledCount", group.cancelled, "undoing", group.undoing, "undoFailed", group.undo_failed)
+  if group.state ~= "ACTIVE" then
+    call("ZREM", keys.groups_of(home, group.state), group.id)
+  end
+  call("ZADD", keys.groups_of(home, state), home.now_text, group.id)
+  if not record.is_open(state) then
+    call("ZREM", keys.groups_of(home, "open"), group.id)
+  end
+  group.state = state
+end
+
+-- Looked at again by maintenance at this time, or at its timeout if that is earlier.
+function record.check_at(group, time)
+  if group.state == "ACTIVE" and group.timeout_at and group.timeout_at < time then
+    time = group.timeout_at
+  end
+  call("ZADD", keys.groups_of(group.home, "open"), clock.text(time), group.id)
+end
+
+-- A terminal group disappears with all that is known of it; its jobs stay as they are.
+function record.erase(home, id, state)
+  local key, tail = keys.group(home, id), keys.group_tail
+  call("DEL", key, key .. tail.jobs, key .. tail.plan, key .. tail.undo)
+  call("ZREM", keys.groups(home), id)
+  if state then
+    call("ZREM", keys.groups_of(home, state), id)
+  end
+  if call("EXISTS", keys.groups(home)) == 0 then
+    jobs.unspare(home, "groups")
+  end
+end
+
+return record
