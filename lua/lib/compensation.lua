@@ -34,7 +34,7 @@ function compensation.check(group, members)
       local p = queue.other(home, member.root)
       queue.settings(p)
       events.check(p)
-      shapes.check(p, "wait", "paused", "active", "prioritized", "delayed")
+      shapes.check(p, "wait", "paused", "active", "prioritized", "delayed", "completed", "failed")
     end
     if member.mapping > 0 then
       local c = queue_of(group, member)
@@ -135,7 +135,10 @@ end
 
 -- Nobody runs a marked job: any worker fails it unrun, ours and maintenance erase it.
 local function mark(group, p, member)
-  if leases.is_held(p, member.id) or not jobs.exists(p, member.id) or call("LPOS", p.active, member.id) then
+  local id = member.id
+  local is_elsewhere = leases.is_held(p, id) or not jobs.exists(p, id) or call("LPOS", p.active, id)
+    or call("ZSCORE", p.completed, id) or call("ZSCORE", p.failed, id)
+  if is_elsewhere then
     return false
   end
   jobs.set(p, member.id, jobs.field.deferred_failure, "group " .. group.id .. " was cancelled")

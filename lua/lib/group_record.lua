@@ -2,6 +2,7 @@
 -- group is in lib.groups; this only reads and writes.
 
 local clock = require("lib.clock")
+local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
@@ -40,7 +41,6 @@ end
 -- Check: the group, or nil where it is gone.
 function record.load(home, id)
   local key = keys.group(home, id)
-  shapes.expect(home, key, "hash")
   local row = call("HMGET", key, "state", "name", "totalJobs", "completedCount", "failedCount", "cancelledCount", "undoing",
     "undoFailed", "order", "timeoutAt")
   if not row[1] then
@@ -67,6 +67,24 @@ end
 -- Members that may still run.
 function record.unsettled(group)
   return group.total - group.completed - group.failed - group.cancelled
+end
+
+-- Check: one more member may complete, and the group with the last. The usual case, so it asks for no more than it
+-- writes; status and record have been read.
+function record.check_count(group, mapping)
+  local home = group.home
+  if mapping > 0 then
+    shapes.expect(home, group.key .. keys.group_tail.plan, "hash")
+    if group.is_reverse then
+      shapes.expect(home, group.key .. keys.group_tail.undo, "list")
+    end
+  end
+  if group.completed + 1 >= group.total then
+    queue.settings(home)
+    events.check(home)
+    shapes.expect(home, keys.groups_of(home, "open"), "zset")
+    shapes.expect(home, keys.groups_of(home, "COMPLETED"), "zset")
+  end
 end
 
 -- Check: what hangs on the group can be written.

@@ -89,10 +89,17 @@ function groups.check(q, job, outcome)
   if not group then
     return
   end
-  record.check(group)
-  events.check(group.home)
   local membership = { group = group, index = tie.index, mapping = tie.mapping, is_member = tie.role == "member" }
   job.membership = membership
+  if membership.is_member then
+    membership.status = record.status(group, job.key)
+    if outcome == "completed" and group.state == "ACTIVE" then
+      record.check_count(group, tie.mapping)
+      return
+    end
+  end
+  record.check(group)
+  events.check(group.home)
   if not membership.is_member then
     membership.status = compensation.state(group, tie.index)
     if group.is_reverse then
@@ -100,12 +107,8 @@ function groups.check(q, job, outcome)
     end
     return
   end
-  membership.status = record.status(group, job.key)
-  -- The usual case touches nothing but the group itself.
-  if outcome ~= "completed" or group.state ~= "ACTIVE" then
-    membership.members = record.members(group)
-    compensation.check(group, membership.members)
-  end
+  membership.members = record.members(group)
+  compensation.check(group, membership.members)
 end
 
 local function member_completed(group, member, value)
@@ -176,7 +179,11 @@ local function member_lost(group, members, member, reason)
 end
 
 local function compensation_finished(group, index, status, outcome, value)
-  if status == "waiting" then
+  -- One that had failed may have been put back by another library's retry.
+  if status == "failed" then
+    compensation.reopened(group, index)
+  end
+  if status == "waiting" or status == "failed" then
     compensation.settled(group, index, outcome, value)
     settle(group)
   end
