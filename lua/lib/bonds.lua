@@ -3,6 +3,7 @@
 
 local dedup = require("lib.dedup")
 local flows = require("lib.flows")
+local lanes = require("lib.lanes")
 
 local bonds = {}
 
@@ -14,6 +15,9 @@ function bonds.check(q, job)
   if job.parent_key then
     flows.check(q, job)
   end
+  if job.lane then
+    lanes.check(q, job.lane)
+  end
 end
 
 -- Settle: the job finished for good, as `completed` with its result or as `failed` with its reason.
@@ -23,6 +27,9 @@ function bonds.finished(q, job, outcome, value)
   end
   if job.parent_key then
     flows.child_finished(q, job, outcome, value)
+  end
+  if job.lane then
+    lanes.finished(q, job, outcome)
   end
 end
 
@@ -40,6 +47,9 @@ function bonds.removed(q, job, is_hard)
   end
   if job.dedup_id then
     dedup.removed(q, job)
+  end
+  if job.lane then
+    lanes.removed(q, job)
   end
 end
 

@@ -1,6 +1,7 @@
 -- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
 
 local keys = require("lib.keys")
+local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
 local jobs = {}
@@ -10,6 +11,9 @@ jobs.field = {
   attempts_started = "ats",
   deferred_failure = "defa",
   dedup_id = "deid",
+  lane = "lane",
+  lane_sequence = "laneSeq",
+  order = "orderMs",
   processed_by = "pb",
   schedule_id = "rjk",
   stalled_count = "stc",
@@ -18,7 +22,7 @@ jobs.field = {
 -- What a transition needs to know of a job, in one read. The payload stays where it is.
 local KNOWN = {
   "name", "timestamp", "priority", "delay", "atm", "ats", "stc", "defa",
-  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn",
+  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn", "lane",
 }
 
 -- A key that holds something else is no job: a poisoned record costs its own job, never the queue.
@@ -41,7 +45,7 @@ end
 -- The few fields that finishing a job needs; a plain job's finish reads nothing else.
 function jobs.load_brief(q, id)
   local key = keys.job(q, id)
-  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid")
+  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid", "lane")
   if not row or not row[1] and not row[2] and call("EXISTS", key) == 0 then
     return nil
   end
@@ -52,6 +56,7 @@ function jobs.load_brief(q, id)
     priority = tonumber(row[3]) or 0,
     parent_key = parent_key(row[4]),
     dedup_id = row[5],
+    lane = row[6],
   }
 end
 
@@ -78,6 +83,7 @@ function jobs.load(q, id)
     schedule_id = row[12],
     processed_on = tonumber(row[13]),
     finished_on = tonumber(row[14]),
+    lane = row[15],
   }
 end
 
@@ -143,6 +149,10 @@ function jobs.place(q, id)
   if call("LPOS", q.wait, id) then return "wait" end
   if call("LPOS", q.paused, id) then return "paused" end
   if call("ZSCORE", q.waiting_children, id) then return "waiting-children" end
+  if queue.settings(q).has_lanes then
+    local since = call("ZSCORE", q.lane_waiting, id)
+    return since and (tonumber(since) < 0 and "delayed" or "wait") or nil
+  end
   return nil
 end
 

@@ -46,7 +46,7 @@ function queue.settings(q)
   if settings then
     return settings
   end
-  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout")
+  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout", "yoke.lanes")
   settings = {
     is_paused = row[1] and true or false,
     concurrency = tonumber(row[2]),
@@ -54,6 +54,7 @@ function queue.settings(q)
     limit_duration = tonumber(row[4]),
     max_events = row[5],
     layout = row[6],
+    has_lanes = row[7] and true or false,
   }
   rawset(q, "settings_read", settings)
   return settings

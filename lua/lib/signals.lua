@@ -22,9 +22,20 @@ function signals.delay(q)
   rawset(q, "has_delay", true)
 end
 
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, "0", "0", "WITHSCORES")[2])
+end
+
 local function next_due(q)
-  local first = call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")
-  return first[2] and tonumber(first[2]) / 4096
+  local first = first_score(q.delayed)
+  local due = first and first / 4096
+  if queue.settings(q).has_lanes then
+    for _, key in ipairs({ q.lane_delayed, q.lane_held }) do
+      local other = first_score(key)
+      due = other and due and math.min(due, other) or other or due
+    end
+  end
+  return due
 end
 
 -- The earliest due time in ms, or nil.

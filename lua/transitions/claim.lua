@@ -1,18 +1,21 @@
 --- claim: waiting | prioritized -> active
 --- The next ready job becomes this worker's: leased, counted as started, announced. An id without a record
---- (or with something else in its place) is dropped, so that it can never block those behind it.
+--- (or with something else in its place) is dropped, so that it can never block those behind it. A job of a lane
+--- whose turn it is not goes back into its lane: it came by a door that knows nothing of lanes.
 --- @arg   job_id     string
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
---- @reply claimed | ghost
+--- @reply claimed | ghost | turned_back
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
+local keys = require("lib.keys")
 local leases = require("lib.leases")
 local shapes = require("lib.shapes")
 
-local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
+local STARTED, DEFERRED, LANE = jobs.field.attempts_started, jobs.field.deferred_failure, jobs.field.lane
 
 local function drop(q, arg)
   if arg.from == "wait" then
@@ -22,11 +25,51 @@ local function drop(q, arg)
   end
 end
 
+-- The job as its lane knows it.
+local function in_lane(q, id, flat)
+  local job = { id = id, key = keys.job(q, id) }
+  for i = 1, #flat, 2 do
+    local field, value = flat[i], flat[i + 1]
+    if field == LANE then
+      job.lane = value
+    elseif field == jobs.field.order then
+      job.order = value
+    elseif field == jobs.field.lane_sequence then
+      job.sequence = value
+    elseif field == STARTED then
+      job.has_run = true
+    end
+  end
+  job.order = job.order or "0"
+  return job
+end
+
 return function(q, arg)
   -- check
   local id = arg.job_id
   local flat = jobs.read(q, id)
   events.check(q)
+  local started, bytes, is_deferred, has_lane = "1", 0, false, false
+  for i = 1, flat and #flat or 0, 2 do
+    local field = flat[i]
+    if field == "data" then
+      bytes = #flat[i + 1]
+    elseif field == STARTED then
+      started = tostring((tonumber(flat[i + 1]) or 0) + 1)
+    elseif field == DEFERRED then
+      is_deferred = true
+    elseif field == LANE then
+      has_lane = true
+    end
+  end
+  local job, gate
+  if has_lane then
+    job = in_lane(q, id, flat)
+    gate = lanes.gate(q, job)
+    if gate ~= "pass" then
+      lanes.check(q, job.lane)
+    end
+  end
   -- From `wait` the move itself is the first write and fails whole; from `prioritized` it takes two.
   if arg.from ~= "wait" then
     shapes.check(q, "active")
@@ -37,16 +80,13 @@ return function(q, arg)
     drop(q, arg)
     return "ghost"
   end
-  local started, bytes, is_deferred = "1", 0, false
-  for i = 1, #flat, 2 do
-    local field = flat[i]
-    if field == "data" then
-      bytes = #flat[i + 1]
-    elseif field == STARTED then
-      started = tostring((tonumber(flat[i + 1]) or 0) + 1)
-    elseif field == DEFERRED then
-      is_deferred = true
-    end
+  if gate == "back" then
+    drop(q, arg)
+    lanes.turn_back(q, job)
+    return "turned_back"
+  end
+  if gate == "enter" then
+    lanes.let_in(q, job)
   end
   if arg.from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")

@@ -11,6 +11,8 @@ local clock = require("lib.clock")
 local delays = require("lib.delays")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
+local events = require("lib.events")
 
 return function(q, arg)
   -- check
@@ -19,6 +21,11 @@ return function(q, arg)
     return refusal
   end
   local score = delays.place(q, q.now + arg.delay)
+  -- A job of a lane stays out and its lane waits for it, unless failing jobs are to step aside.
+  local is_skipped = job.lane and arg.is_attempt and lanes.skips(q)
+  if is_skipped then
+    lanes.check(q, job.lane)
+  end
 
   -- write
   if not finish.leave_active(q, job, arg.token) then
@@ -30,6 +37,12 @@ return function(q, arg)
   else
     jobs.set(q, job.id, "delay", clock.text(arg.delay))
   end
-  delays.put(q, job.id, score)
+  if is_skipped then
+    local due = q.now + arg.delay
+    lanes.skip(q, job, due)
+    events.capped(q, "delayed", "jobId", job.id, "delay", clock.text(due))
+  else
+    delays.put(q, job.id, score)
+  end
   return "ok"
 end

@@ -49,6 +49,8 @@ export function takeOver(job: Job, record: JobRecord): void {
   if (record.parent !== undefined)
     job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
   if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
+  if (record.lane !== undefined) job.lane = record.lane;
+  if (record.orderMs !== undefined) job.orderMs = record.orderMs;
   if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
 }
 

@@ -70,6 +70,10 @@ export class Job<
   parent?: ParentReference;
   deduplicationId?: string;
   repeatJobKey?: string;
+  /** The lane in whose order the job runs. */
+  lane?: string;
+  /** Its place in the lane. */
+  orderMs?: number;
   token?: string;
 
   readonly #queue: JobHost;

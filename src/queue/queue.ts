@@ -20,7 +20,8 @@ import { validateWith } from '../model/schema.ts';
 import type { FinishedStatus } from '../model/states.ts';
 import { version } from '../model/version.ts';
 import type { Added } from '../store/add-batch.ts';
-import type { AddArg } from '../store/job-store.ts';
+import type { NewJob } from '../store/job-store.ts';
+import { laneFields } from '../store/lane-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
 import { QueueSchedulers } from './queue-schedulers.ts';
 
@@ -53,7 +54,7 @@ type NameOf<T, N extends string> = T extends Job<any, any, infer JN> ? JN : N;
 /** A job that has been checked and encoded, but not sent. */
 interface Prepared<D, R, N extends string> {
   readonly job: Job<D, R, N>;
-  readonly arg: AddArg;
+  readonly arg: NewJob;
   readonly hasTimestamp: boolean;
 }
 
@@ -320,14 +321,22 @@ export class Queue<
   }
 
   // The server decides on ids, and on the time of creation unless the caller has.
-  #place({ job, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
+  #place({ job, arg, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
     job.id = id;
     if (!hasTimestamp) job.timestamp = at;
+    if (arg.lane !== undefined) {
+      job.lane = arg.lane;
+      job.orderMs = arg.order ? Number(arg.order) : at;
+    }
   }
 
   async #writeMeta(): Promise<void> {
     try {
-      const fields = Object.entries({ ...this.metaValues, 'yoke.layout': '1' }).flat();
+      const fields = Object.entries({
+        ...this.metaValues,
+        'yoke.layout': '1',
+        ...laneFields(this.#options.lanes),
+      }).flat();
       await this.session.command('HSET', [this.keys.meta!, ...fields]);
     } catch (error) {
       this.emitError(error as Error);

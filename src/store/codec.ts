@@ -26,6 +26,8 @@ export interface JobRecord {
   repeatJobKey?: string;
   deduplicationId?: string;
   deferredFailure?: string;
+  lane?: string;
+  orderMs?: number;
 }
 
 const optionToWire: Record<string, string> = {
@@ -147,6 +149,12 @@ const setters: Record<string, Setter> = {
   },
   deid: (r, v) => {
     r.deduplicationId = v;
+  },
+  lane: (r, v) => {
+    r.lane = v;
+  },
+  orderMs: (r, v) => {
+    r.orderMs = Number(v);
   },
   defa: (r, v) => {
     r.deferredFailure = v;
