@@ -8,7 +8,7 @@
 --- @arg    timeout_ms    string   empty for none
 --- @item   mapping       name string, tail bytes, opts bytes, on_failed flag
 --- @item   member        root string, mapping int, head bytes
---- @items  add
+--- @items  add | add_in_lane
 --- @reply  added, ids of the members | exists, queue and id of each | taken, the key
 local adding = require("lib.adding")
 local clock = require("lib.clock")
@@ -28,7 +28,7 @@ local function copy(arg)
   return own
 end
 
--- A member is two items, `member` and `add`; the mappings come first. Readers reuse their table.
+-- A member is two items, `member` and how it is added; the mappings come first. Readers reuse their table.
 local function read(batch)
   local mappings, members = {}, {}
   local argv, at = batch.argv, batch.first
@@ -56,7 +56,6 @@ local function check_members(home, members)
     queue.settings(p)
     shapes.check_number(p, "counter")
     shapes.expect(p, keys.homes(p), "zset")
-    shapes.expect(p, p.dedup_holder, "zset")
     local is_taken
     is_taken, member.timestamp, member.score = adding.check(p, member.add)
     local key = member.add.job_id ~= "" and keys.job(p, member.add.job_id)
@@ -100,7 +99,6 @@ return {
     record.check(group)
     events.check(home)
     shapes.expect(home, keys.groups(home), "zset")
-    shapes.expect(home, home.dedup_holder, "zset")
 
     -- write
     local statuses, plan, packed, ids, homes = {}, {}, {}, {}, {}
@@ -139,7 +137,6 @@ return {
     end
     call("ZADD", keys.groups(home), home.now_text, group.id)
     record.check_at(group, home.now)
-    jobs.spare(home, "groups")
     return { "added", unpack(ids) }
   end,
   render = items.as_is,

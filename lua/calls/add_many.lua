@@ -1,10 +1,10 @@
 --- add_many: adds jobs, each on its own
 --- @flags  refuses-when-full
---- @items  add
+--- @items  add | add_in_lane
 --- @reply  items
 local items = require("lib.items")
 
-local transitions = { add = require("transitions.add") }
+local transitions = { add = require("transitions.add"), add_in_lane = require("transitions.add_in_lane") }
 
 return {
   run = function(q, _, batch)

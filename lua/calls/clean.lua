@@ -8,6 +8,7 @@ local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
+local queue = require("lib.queue")
 local removal = require("lib.removal")
 local schedules = require("lib.schedules")
 local shapes = require("lib.shapes")
@@ -55,6 +56,22 @@ local function candidates(q, key, arg)
   return call("LRANGE", key, arg.limit > 0 and -arg.limit or 0, -1), false
 end
 
+-- What rests in lanes is waiting, and what waits there for its time is delayed; both come after the others.
+local function in_lanes(q, arg, looked_at)
+  if arg.state ~= "wait" and arg.state ~= "delayed" or not queue.settings(q).has_lanes then
+    return {}
+  end
+  local most = arg.limit > 0 and arg.limit - looked_at or MOST_IN_RANGE
+  if most <= 0 then
+    return {}
+  end
+  local not_yet = call("ZCARD", q.lane_delayed)
+  if arg.state == "delayed" then
+    return call("ZRANGE", q.lane_waiting, 0, math.min(most, not_yet) - 1)
+  end
+  return call("ZRANGE", q.lane_waiting, not_yet, not_yet + most - 1)
+end
+
 return {
   run = function(q, arg)
     -- check
@@ -74,6 +91,15 @@ return {
       local id = ids[i]
       if is_sure or is_due(q, id, arg.state, tonumber(arg.cutoff)) then
         removal.discard(q, key, is_list, id)
+        cleaned[#cleaned + 1] = id
+      end
+    end
+    for _, id in ipairs(#cleaned < arg.most and in_lanes(q, arg, #ids) or {}) do
+      if #cleaned >= arg.most then
+        break
+      end
+      if is_due(q, id, arg.state, tonumber(arg.cutoff)) then
+        removal.discard(q, nil, false, id)
         cleaned[#cleaned + 1] = id
       end
     end

@@ -5,6 +5,7 @@
 --- @reply  how many were removed
 local items = require("lib.items")
 local jobs = require("lib.jobs")
+local queue = require("lib.queue")
 local removal = require("lib.removal")
 local schedules = require("lib.schedules")
 local shapes = require("lib.shapes")
@@ -57,13 +58,38 @@ local function drain_zset(q, key, most)
   return removed
 end
 
+-- Before all else: a lane with nothing left in it puts nothing into the ready order while that is drained.
+local function drain_lanes(q, with_delayed, most)
+  local removed, at = 0, with_delayed and 0 or call("ZCARD", q.lane_delayed)
+  while removed < most do
+    local ids = call("ZRANGE", q.lane_waiting, at, at + most - removed - 1)
+    if #ids == 0 then
+      break
+    end
+    for _, id in ipairs(ids) do
+      if is_kept(q, id) then
+        at = at + 1
+      else
+        removal.discard(q, nil, false, id)
+        removed = removed + 1
+      end
+    end
+  end
+  return removed
+end
+
 return {
   run = function(q, arg)
     -- check
     shapes.check(q, "wait", "paused", "delayed", "prioritized")
+    local has_lanes = queue.settings(q).has_lanes
+    if has_lanes then
+      shapes.check(q, "lane_waiting", "lane_delayed")
+    end
 
     -- write
-    local removed = drain_list(q, q.wait, arg.most)
+    local removed = has_lanes and drain_lanes(q, arg.with_delayed, arg.most) or 0
+    removed = removed + drain_list(q, q.wait, arg.most - removed)
     removed = removed + drain_list(q, q.paused, arg.most - removed)
     if arg.with_delayed then
       removed = removed + drain_zset(q, q.delayed, arg.most - removed)

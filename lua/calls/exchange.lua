@@ -14,6 +14,7 @@ local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
 local queue = require("lib.queue")
 local retention = require("lib.retention")
@@ -26,6 +27,9 @@ local function promote_first(q)
   if not rawget(q, "has_promoted") then
     rawset(q, "has_promoted", true)
     delays.promote_due(q)
+    if queue.settings(q).has_lanes then
+      lane_times.promote_due(q)
+    end
   end
 end
 
@@ -87,8 +91,8 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
       ghosts[#ghosts + 1] = id
       return
     end
-    if word == "withheld" then
-      outcome.is_withheld = true
+    if word == "turned_back" or word == "withheld" then
+      outcome.turned_back = outcome.turned_back + 1
       return
     end
     ids[#ids + 1] = id
@@ -150,11 +154,16 @@ local function look_for_work(q, arg, outcome)
     count, outcome.limited_ms = allowance(q, arg, limit_max)
     if count > 0 then
       fetch(q, arg, count, outcome, limit_max, limit_ms)
+      -- Those that went back into their lanes have left room for as many others.
+      local is_cut_short = #outcome.ids + #outcome.ghosts + outcome.turned_back < count
+      if outcome.turned_back > 0 and not is_cut_short then
+        fetch(q, arg, outcome.turned_back, outcome, limit_max, limit_ms)
+      end
     end
     if #outcome.ids < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
-      -- Behind an id that had to be dropped there may be a job.
-      outcome.is_more = (#outcome.ids + #outcome.ghosts > 0 or outcome.is_withheld) and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
+      -- Behind an id that had to be dropped, or was sent back, there may be a job.
+      outcome.is_more = #outcome.ids + #outcome.ghosts + outcome.turned_back > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
       outcome.due = signals.next_due(q) or 0
     end
     is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
@@ -166,7 +175,9 @@ end
 
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
-  local outcome = { finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, limited_ms = 0, due = 0 }
+  local outcome = {
+    finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, turned_back = 0, limited_ms = 0, due = 0,
+  }
   -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
   pcall(retention.apply, q)
   local is_done, err = pcall(look_for_work, q, arg, outcome)

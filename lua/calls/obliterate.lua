@@ -30,6 +30,14 @@ local function empty_zset(q, key, most)
   return #ids
 end
 
+local function empty_lanes(q, most)
+  local ids = call("ZRANGE", q.lane_waiting, 0, most - 1)
+  for _, id in ipairs(ids) do
+    removal.discard(q, nil, false, id)
+  end
+  return #ids
+end
+
 local function empty_schedules(q, most)
   local ids = most > 0 and call("ZRANGE", q.schedules, 0, most - 1) or {}
   for _, id in ipairs(ids) do
@@ -56,7 +64,8 @@ end
 local function forget_queue(q)
   local completed, failed = keys.metrics(q, "completed"), keys.metrics(q, "failed")
   call("DEL", q.events, q.stalled_check, q.stalled, q.counter, q.priority_counter, q.marker, q.meta, q.limiter,
-    completed, completed .. ":data", failed, failed .. ":data", keys.homes(q), keys.groups_of(q, "marked"), q.dedup_holder)
+    completed, completed .. ":data", failed, failed .. ":data", keys.homes(q), keys.groups_of(q, "marked"),
+    q.lane_delayed, q.lane_held, q.lane_out, q.lane_settings, q.lane_waiting, q.lanes)
   for _, suffix in ipairs(keys.obsolete) do
     call("DEL", keys.of_queue(q.root, suffix))
   end
@@ -76,10 +85,17 @@ return {
     end
     shapes.check(q, unpack(shapes.places))
     shapes.check(q, "schedules")
+    if queue.settings(q).has_lanes then
+      shapes.check(q, "lane_waiting", "lane_delayed")
+    end
 
     -- write
     local left = arg.most
     left = left - empty_groups(q, left)
+    -- Lanes first: one with nothing left in it puts nothing into the ready order.
+    if queue.settings(q).has_lanes then
+      left = left - empty_lanes(q, left)
+    end
     left = left - empty_list(q, q.active, left, true)
     left = left - empty_zset(q, q.delayed, left)
     left = left - empty_schedules(q, left)

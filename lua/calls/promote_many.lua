@@ -2,6 +2,8 @@
 --- @arg    most   int
 --- @reply  how many were promoted
 local items = require("lib.items")
+local lane_times = require("lib.lane_times")
+local queue = require("lib.queue")
 local promote = require("transitions.promote")
 
 return {
@@ -12,7 +14,11 @@ return {
         call("ZREM", q.delayed, id)
       end
     end
-    return { tostring(#ids) }
+    local count = #ids
+    if queue.settings(q).has_lanes and count < arg.most then
+      count = count + lane_times.promote_many(q, arg.most - count)
+    end
+    return { tostring(count) }
   end,
   render = items.as_is,
 }

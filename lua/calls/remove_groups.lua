@@ -26,7 +26,6 @@ return {
   run = function(home, arg)
     -- check
     shapes.expect(home, keys.groups(home), "zset")
-    shapes.expect(home, home.dedup_holder, "zset")
 
     -- write
     if arg.group_id ~= "" then

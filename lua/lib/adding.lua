@@ -5,18 +5,25 @@ local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lane_times = require("lib.lane_times")
+local lanes = require("lib.lanes")
 local ready = require("lib.ready")
 
 local adding = {}
 
--- Check: whether the id is taken, the job's creation time, and its place among the delayed (false for none).
+-- Check: whether the id is taken, the job's creation time, and its place among the delayed (false for none); for a job
+-- of a lane the time at which it is due.
 function adding.check(q, arg)
   events.check(q)
   local is_taken = arg.job_id ~= "" and jobs.is_taken(q, arg.job_id)
   ready.check(q, tonumber(arg.priority))
   local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
-  local score = arg.delay ~= "0" and not is_taken and delays.place(q, tonumber(timestamp) + tonumber(arg.delay))
-  return is_taken, timestamp, score
+  local due = arg.delay ~= "0" and not is_taken and tonumber(timestamp) + tonumber(arg.delay)
+  if arg.lane then
+    lanes.check(q, arg.lane)
+    return is_taken, timestamp, due
+  end
+  return is_taken, timestamp, due and delays.place(q, due)
 end
 
 -- Write: the job is in the queue; its id. `ties` are further fields of its record, flat.
@@ -27,6 +34,9 @@ function adding.write(q, arg, timestamp, score, ties)
     id = clock.text(counter)
   end
   arg.timestamp = timestamp
+  if arg.lane then
+    return adding.write_in_lane(q, arg, id, counter, score, ties)
+  end
   jobs.store(q, id, arg, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if score then
@@ -34,6 +44,26 @@ function adding.write(q, arg, timestamp, score, ties)
   else
     ready.enqueue(q, id, tonumber(arg.priority), arg.is_next)
     events.capped(q, "waiting", "jobId", id)
+  end
+  return id
+end
+
+-- The same for a job of a lane. Its number in the queue is its turn among those with the same `orderMs`.
+function adding.write_in_lane(q, arg, id, counter, due, ties)
+  local order = arg.order ~= "" and arg.order or q.now_text
+  local sequence = clock.text(counter)
+  ties = ties or {}
+  ties[#ties + 1], ties[#ties + 2] = jobs.field.lane, arg.lane
+  ties[#ties + 1], ties[#ties + 2] = jobs.field.order, order
+  ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
+  lanes.mark(q)
+  jobs.store(q, id, arg, ties)
+  events.append(q, "added", "jobId", id, "name", arg.name)
+  if due then
+    lane_times.put(q, id, due)
+  else
+    lanes.enter(q, { id = id, lane = arg.lane, priority = tonumber(arg.priority), order = order, sequence = sequence })
+    events.capped(q, "waiting", "jobId", id, "lane", arg.lane)
   end
   return id
 end

@@ -4,6 +4,7 @@
 local dedup = require("lib.dedup")
 local flows = require("lib.flows")
 local groups = require("lib.groups")
+local lanes = require("lib.lanes")
 
 local bonds = {}
 
@@ -17,6 +18,9 @@ function bonds.check(q, job, outcome)
   end
   if job.group then
     groups.check(q, job, outcome)
+  end
+  if job.lane then
+    lanes.check(q, job.lane)
   end
 end
 
@@ -53,6 +57,9 @@ function bonds.finished(q, job, outcome, value)
   if job.group then
     groups.finished(q, job, outcome, value)
   end
+  if job.lane then
+    lanes.finished(q, job, outcome)
+  end
 end
 
 -- Settle: a finished job is about to be erased by retention; its deduplication ended when it finished.
@@ -75,6 +82,9 @@ function bonds.removed(q, job, is_hard)
   end
   if job.group then
     groups.removed(q, job)
+  end
+  if job.lane then
+    lanes.removed(q, job)
   end
 end
 

@@ -5,6 +5,7 @@ local adding = require("lib.adding")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
@@ -32,8 +33,13 @@ function compensation.check(group, members)
   for _, member in ipairs(members) do
     if not record.is_settled(member.status) then
       local p = queue.other(home, member.root)
-      queue.settings(p)
       events.check(p)
+      if queue.settings(p).has_lanes then
+        member.lane = call("HGET", member.key, jobs.field.lane)
+        if member.lane then
+          lanes.check(p, member.lane)
+        end
+      end
       shapes.check(p, "wait", "paused", "active", "prioritized", "delayed", "completed", "failed")
     end
     if member.mapping > 0 then
@@ -43,8 +49,6 @@ function compensation.check(group, members)
       ready.check(c, 0)
       shapes.check_number(c, "counter")
       shapes.expect(c, keys.homes(c), "zset")
-      local p = queue.other(home, member.root)
-      shapes.expect(p, p.dedup_holder, "zset")
     end
   end
 end
@@ -80,7 +84,6 @@ local function enqueue(group, member)
     priority = "0",
   }, c.now_text, false, { jobs.field.group, record.tie("compensation", index, member.mapping, group.key) })
   record.look_after(c, group.home)
-  jobs.spare(queue.other(group.home, member.root), "compensation")
 end
 
 -- Notes that a member has to be undone should the group fail; its result is at hand then, whatever retention does.
@@ -124,7 +127,10 @@ function compensation.again(group, member)
 end
 
 -- Takes a waiting job out of where it waits; that collection's suffix, or nil.
-local function take_out(p, id, is_long)
+local function take_out(p, member, is_long)
+  local id = member.id
+  local from = member.lane and lanes.take_out(p, member)
+  if from then return from end
   if call("ZREM", p.delayed, id) == 1 then return "delayed" end
   if call("ZREM", p.prioritized, id) == 1 then return "prioritized" end
   if is_long then return nil end
@@ -162,12 +168,6 @@ local function scan_ms(group, members)
   return entries * SCAN_MS_PER_ENTRY
 end
 
--- A member leaves the queue and the group.
-function compensation.drop(group, p, member, from)
-  jobs.erase(p, member.id)
-  events.capped(p, "removed", "jobId", member.id, "prev", from)
-end
-
 -- Takes out every member that has not begun. One that has and lies in wait again was interrupted: what it did is
 -- unknown, so it runs again and is undone when it completes. One that lies nowhere is running.
 local function cancel_pending(group, members)
@@ -175,9 +175,13 @@ local function cancel_pending(group, members)
   for _, member in ipairs(members) do
     if member.status == "pending" then
       local p = queue.other(group.home, member.root)
-      local from = take_out(p, member.id, is_long)
+      local from = take_out(p, member, is_long)
       if from then
-        compensation.drop(group, p, member, from)
+        jobs.erase(p, member.id)
+        events.capped(p, "removed", "jobId", member.id, "prev", from)
+        if member.lane then
+          lanes.removed(p, member)
+        end
       end
       if from or is_long and mark(group, p, member) then
         member.status = "cancelled"

@@ -3,7 +3,6 @@
 
 local clock = require("lib.clock")
 local events = require("lib.events")
-local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
 local shapes = require("lib.shapes")
@@ -164,9 +163,6 @@ function record.erase(home, id, state)
   call("ZREM", keys.groups(home), id)
   if state then
     call("ZREM", keys.groups_of(home, state), id)
-  end
-  if call("EXISTS", keys.groups(home)) == 0 then
-    jobs.unspare(home, "groups")
   end
 end
 

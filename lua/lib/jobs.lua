@@ -1,6 +1,7 @@
 -- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
 
 local keys = require("lib.keys")
+local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
 local jobs = {}
@@ -11,6 +12,9 @@ jobs.field = {
   deferred_failure = "defa",
   dedup_id = "deid",
   group = "grp",
+  lane = "lane",
+  lane_sequence = "laneSeq",
+  order = "orderMs",
   processed_by = "pb",
   schedule_id = "rjk",
   stalled_count = "stc",
@@ -19,7 +23,7 @@ jobs.field = {
 -- What a transition needs to know of a job, in one read. The payload stays where it is.
 local KNOWN = {
   "name", "timestamp", "priority", "delay", "atm", "ats", "stc", "defa",
-  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn", "grp",
+  "parentKey", "parent", "deid", "rjk", "processedOn", "finishedOn", "grp", "lane",
 }
 
 -- A key that holds something else is no job: a poisoned record costs its own job, never the queue.
@@ -42,7 +46,7 @@ end
 -- The few fields that finishing a job needs; a plain job's finish reads nothing else.
 function jobs.load_brief(q, id)
   local key = keys.job(q, id)
-  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid", "grp")
+  local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid", "grp", "lane")
   if not row or not row[1] and not row[2] and call("EXISTS", key) == 0 then
     return nil
   end
@@ -54,6 +58,7 @@ function jobs.load_brief(q, id)
     parent_key = parent_key(row[4]),
     dedup_id = row[5],
     group = row[6],
+    lane = row[7],
   }
 end
 
@@ -81,6 +86,7 @@ function jobs.load(q, id)
     processed_on = tonumber(row[13]),
     finished_on = tonumber(row[14]),
     group = row[15],
+    lane = row[16],
   }
 end
 
@@ -100,16 +106,6 @@ end
 -- Nobody else may have this id: there is something under its key, a job or not.
 function jobs.is_taken(q, id)
   return call("EXISTS", keys.job(q, id)) == 1
-end
-
--- BullMQ's sweep for orphans deletes keys whose first word it cannot place, but none that it finds in this set, which
--- it never uses.
-function jobs.spare(q, word)
-  call("ZADD", q.dedup_holder, "-inf", word)
-end
-
-function jobs.unspare(q, word)
-  call("ZREM", q.dedup_holder, word)
 end
 
 function jobs.set(q, id, ...)
@@ -156,6 +152,10 @@ function jobs.place(q, id)
   if call("LPOS", q.wait, id) then return "wait" end
   if call("LPOS", q.paused, id) then return "paused" end
   if call("ZSCORE", q.waiting_children, id) then return "waiting-children" end
+  if queue.settings(q).has_lanes then
+    local since = call("ZSCORE", q.lane_waiting, id)
+    return since and (tonumber(since) < 0 and "delayed" or "wait") or nil
+  end
   return nil
 end
 

@@ -13,6 +13,12 @@ keys.suffix = {
   delayed = "delayed",
   events = "events",
   failed = "failed",
+  lane_delayed = "meta:lane-delayed",
+  lane_held = "meta:lane-held",
+  lane_out = "meta:lane-out",
+  lane_settings = "meta:lane-settings",
+  lane_waiting = "de",
+  lanes = "meta:lanes",
   limiter = "limiter",
   marker = "marker",
   meta = "meta",
@@ -63,6 +69,11 @@ end
 
 function keys.dedup_next(q, dedup_id)
   return q.root .. ":dn:" .. dedup_id
+end
+
+-- The jobs that rest in one lane. Its name may be any text, so it comes last.
+function keys.lane(q, name)
+  return q.root .. ":meta:lane:" .. name
 end
 
 function keys.schedule(q, schedule_id)

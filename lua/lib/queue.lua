@@ -26,16 +26,22 @@ function queue.open(root, now)
   return setmetatable({ root = root, now = now, now_text = string.format("%.0f", now) }, names)
 end
 
--- Another queue in the same call (a parent's): same clock.
+-- Another queue in the same call (a parent's, a member's): same clock, and one context for each queue, because what
+-- a context has read of its queue must not be read twice.
 function queue.other(q, root)
   if root == q.root then
     return q
   end
-  q.others = q.others or {}
-  local other = q.others[root]
+  local family = rawget(q, "family")
+  if not family then
+    family = { [q.root] = q }
+    rawset(q, "family", family)
+  end
+  local other = family[root]
   if not other then
     other = queue.open(root, q.now)
-    q.others[root] = other
+    rawset(other, "family", family)
+    family[root] = other
   end
   return other
 end
@@ -46,7 +52,8 @@ function queue.settings(q)
   if settings then
     return settings
   end
-  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout", "yoke.keepGroups")
+  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout",
+    "yoke.lanes", "yoke.keepGroups")
   settings = {
     is_paused = row[1] and true or false,
     concurrency = tonumber(row[2]),
@@ -54,7 +61,8 @@ function queue.settings(q)
     limit_duration = tonumber(row[4]),
     max_events = row[5],
     layout = row[6],
-    keep_groups = row[7],
+    has_lanes = row[7] and true or false,
+    keep_groups = row[8],
   }
   rawset(q, "settings_read", settings)
   return settings

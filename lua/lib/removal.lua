@@ -4,6 +4,7 @@ local bonds = require("lib.bonds")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
 local shapes = require("lib.shapes")
@@ -13,8 +14,11 @@ local removal = {}
 -- One call walks at most this many jobs of a tree: a flow is a few levels deep, not a database.
 local MOST_IN_TREE = 10000
 
--- Takes the id out of the collection that holds it; that collection's suffix, or `unknown`.
-local function take_out(q, id)
+-- Takes the job out of the collection that holds it; that collection's suffix, or `unknown`. `job` is nil where there
+-- is no record. Whoever takes out a job for good tells its bonds (`bonds.removed`), and its lane goes on.
+function removal.take_out(q, id, job)
+  local from_lane = job and job.lane and lanes.take_out(q, job)
+  if from_lane then return from_lane end
   if call("ZREM", q.completed, id) == 1 then return "completed" end
   if call("ZREM", q.waiting_children, id) == 1 then return "waiting-children" end
   if call("ZREM", q.delayed, id) == 1 then return "delayed" end
@@ -27,13 +31,20 @@ local function take_out(q, id)
 end
 
 -- One job of a whole collection that goes: read before anything is written, so that an error leaves it where it
--- was. No event.
+-- was. No event. Without a key: one that rests in its lane or waits there for its time.
 function removal.discard(q, key, is_list, id)
   local job = jobs.load(q, id)
   if job then
     bonds.check(q, job, "removed")
   end
-  if is_list then
+  if not key then
+    if job and job.lane then
+      lanes.take_out(q, job)
+    end
+    -- Also one that its lane does not know, or it would be met again and again.
+    call("ZREM", q.lane_waiting, id)
+    call("ZREM", q.lane_delayed, id)
+  elseif is_list then
     call("LREM", key, -1, id)
   else
     call("ZREM", key, id)
@@ -133,7 +144,7 @@ function removal.remove(node)
   for _, child in ipairs(node.children) do
     removal.remove(child)
   end
-  local previous = take_out(q, id)
+  local previous = removal.take_out(q, id, job)
   if job then
     bonds.removed(q, job, false)
   end

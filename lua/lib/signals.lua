@@ -22,15 +22,26 @@ function signals.delay(q)
   rawset(q, "has_delay", true)
 end
 
+local function first_score(key)
+  return tonumber(call("ZRANGE", key, "0", "0", "WITHSCORES")[2])
+end
+
 local function next_due(q)
-  local first = call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")
-  return first[2] and tonumber(first[2]) / 4096
+  local first = first_score(q.delayed)
+  local due = first and first / 4096
+  if queue.settings(q).has_lanes then
+    for _, key in ipairs({ q.lane_delayed, q.lane_held }) do
+      local other = first_score(key)
+      due = other and due and math.min(due, other) or other or due
+    end
+  end
+  return due
 end
 
 -- The earliest due time in ms, or nil.
 signals.next_due = next_due
 
-function signals.flush(q)
+local function flush(q)
   local has_work = rawget(q, "has_work")
   if has_work == "always" or (has_work and not queue.is_blocked(q)) then
     call("ZADD", q.marker, "0", "0")
@@ -41,11 +52,17 @@ function signals.flush(q)
       call("ZADD", q.marker, due, "1")
     end
   end
-  local others = rawget(q, "others")
-  if others then
-    for _, other in pairs(others) do
-      signals.flush(other)
-    end
+end
+
+-- Of this queue and of all others that the call has touched.
+function signals.flush(q)
+  local family = rawget(q, "family")
+  if not family then
+    flush(q)
+    return
+  end
+  for _, member in pairs(family) do
+    flush(member)
   end
 end
 

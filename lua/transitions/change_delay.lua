@@ -6,6 +6,7 @@
 local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lane_times = require("lib.lane_times")
 
 return function(q, arg)
   -- check
@@ -14,12 +15,17 @@ return function(q, arg)
     return "not_found"
   end
   local score = delays.place(q, q.now + arg.delay)
-  if not call("ZSCORE", q.delayed, arg.job_id) then
+  local is_in_lane = lane_times.is_waiting(q, arg.job_id)
+  if not is_in_lane and not call("ZSCORE", q.delayed, arg.job_id) then
     return "not_in_state"
   end
 
   -- write
   jobs.set(q, arg.job_id, "delay", arg.delay)
-  delays.put(q, arg.job_id, score)
+  if is_in_lane then
+    lane_times.put(q, arg.job_id, q.now + arg.delay)
+  else
+    delays.put(q, arg.job_id, score)
+  end
   return "ok"
 end

@@ -1,21 +1,24 @@
 --- claim: waiting | prioritized -> active
 --- The next ready job becomes this worker's: leased, counted as started, announced. An id without a record
 --- (or with something else in its place) is dropped, so that it can never block those behind it. A member of a group
---- that has been cancelled, or has its outcome already, does not run again.
+--- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
+--- back into its lane: it came by a door that knows nothing of lanes.
 --- @arg   job_id     string
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
---- @reply claimed | ghost | withheld
+--- @reply claimed | ghost | withheld | turned_back
 local events = require("lib.events")
 local groups = require("lib.groups")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local shapes = require("lib.shapes")
 
-local STARTED, DEFERRED, GROUP = jobs.field.attempts_started, jobs.field.deferred_failure, jobs.field.group
+local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
+local GROUP, LANE = jobs.field.group, jobs.field.lane
 
 local function drop(q, arg)
   if arg.from == "wait" then
@@ -26,7 +29,7 @@ local function drop(q, arg)
 end
 
 -- A settled member is put where it belongs, a cancelled one is erased.
-local function withhold(q, arg, status)
+local function withhold(q, arg, status, job)
   drop(q, arg)
   if status == "cancelled" then
     jobs.erase(q, arg.job_id)
@@ -34,7 +37,29 @@ local function withhold(q, arg, status)
   else
     call("ZADD", status == "completed" and q.completed or q.failed, q.now_text, arg.job_id)
   end
+  if job then
+    lanes.removed(q, job)
+  end
   return "withheld"
+end
+
+-- The job as its lane knows it.
+local function in_lane(q, id, flat)
+  local job = { id = id, key = keys.job(q, id) }
+  for i = 1, #flat, 2 do
+    local field, value = flat[i], flat[i + 1]
+    if field == LANE then
+      job.lane = value
+    elseif field == jobs.field.order then
+      job.order = value
+    elseif field == jobs.field.lane_sequence then
+      job.sequence = value
+    elseif field == STARTED then
+      job.has_run = true
+    end
+  end
+  job.order = job.order or "0"
+  return job
 end
 
 return function(q, arg)
@@ -42,12 +67,7 @@ return function(q, arg)
   local id = arg.job_id
   local flat = jobs.read(q, id)
   events.check(q)
-  -- From `wait` the move itself is the first write and fails whole; from `prioritized` it takes two.
-  if arg.from ~= "wait" then
-    shapes.check(q, "active")
-  end
-
-  local started, bytes, is_deferred, tie = "1", 0, false, nil
+  local started, bytes, is_deferred, has_lane, tie = "1", 0, false, false, nil
   for i = 1, flat and #flat or 0, 2 do
     local field = flat[i]
     if field == "data" then
@@ -56,6 +76,8 @@ return function(q, arg)
       started = tostring((tonumber(flat[i + 1]) or 0) + 1)
     elseif field == DEFERRED then
       is_deferred = true
+    elseif field == LANE then
+      has_lane = true
     elseif field == GROUP then
       tie = flat[i + 1]
     end
@@ -68,6 +90,18 @@ return function(q, arg)
   if is_withheld then
     shapes.check(q, "completed", "failed")
   end
+  local job, gate
+  if has_lane then
+    job = in_lane(q, id, flat)
+    gate = lanes.gate(q, job)
+    if gate ~= "pass" or is_withheld then
+      lanes.check(q, job.lane)
+    end
+  end
+  -- From `wait` the move itself is the first write and fails whole; from `prioritized` it takes two.
+  if arg.from ~= "wait" then
+    shapes.check(q, "active")
+  end
 
   -- write
   if not flat then
@@ -75,7 +109,15 @@ return function(q, arg)
     return "ghost"
   end
   if is_withheld then
-    return withhold(q, arg, status)
+    return withhold(q, arg, status, job)
+  end
+  if gate == "back" then
+    drop(q, arg)
+    lanes.turn_back(q, job)
+    return "turned_back"
+  end
+  if gate == "enter" then
+    lanes.let_in(q, job)
   end
   if arg.from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")

@@ -17,6 +17,8 @@ local clock = require("lib.clock")
 local delays = require("lib.delays")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
+local events = require("lib.events")
+local lanes = require("lib.lanes")
 local fail = require("transitions.fail")
 
 return function(q, arg)
@@ -33,6 +35,11 @@ return function(q, arg)
     return word == "ok" and "failed" or word
   end
   local score = delays.place(q, q.now + arg.delay)
+  -- A job of a lane stays out and its lane waits for it, unless failing jobs are to step aside.
+  local is_skipped = job.lane and arg.is_attempt and lanes.skips(q)
+  if is_skipped then
+    lanes.check(q, job.lane)
+  end
 
   -- write
   if not finish.leave_active(q, job, arg.token) then
@@ -44,7 +51,13 @@ return function(q, arg)
   else
     jobs.set(q, job.id, "delay", clock.text(arg.delay))
   end
-  delays.put(q, job.id, score)
+  if is_skipped then
+    local due = q.now + arg.delay
+    lanes.skip(q, job, due)
+    events.capped(q, "delayed", "jobId", job.id, "delay", clock.text(due))
+  else
+    delays.put(q, job.id, score)
+  end
 
   -- settle
   bonds.waits(q, job)

@@ -10,6 +10,7 @@
 local bonds = require("lib.bonds")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
 local ready = require("lib.ready")
 
 return function(q, arg)
@@ -40,7 +41,11 @@ return function(q, arg)
     forgotten[#forgotten + 1] = jobs.field.attempts_started
   end
   jobs.unset(q, job.id, unpack(forgotten))
-  ready.enqueue(q, job.id, job.priority, arg.is_next)
+  if job.lane then
+    lanes.enter(q, job)
+  else
+    ready.enqueue(q, job.id, job.priority, arg.is_next)
+  end
   events.capped(q, "waiting", "jobId", job.id, "prev", arg.from)
 
   -- settle

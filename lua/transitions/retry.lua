@@ -14,6 +14,7 @@ local bonds = require("lib.bonds")
 local events = require("lib.events")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
 local ready = require("lib.ready")
 local fail = require("transitions.fail")
 
@@ -28,13 +29,21 @@ return function(q, arg)
     return word == "ok" and "failed" or word
   end
   ready.check(q, job.priority)
+  local is_skipped = job.lane and lanes.skips(q)
+  if is_skipped then
+    lanes.check(q, job.lane)
+  end
 
   -- write
   if not finish.leave_active(q, job, arg.token) then
     return "not_in_state"
   end
   jobs.note_failure(q, job.id, arg.reason, arg.stacktrace)
-  ready.enqueue(q, job.id, job.priority, arg.is_next)
+  if is_skipped then
+    lanes.skip(q, job)
+  else
+    ready.enqueue(q, job.id, job.priority, arg.is_next)
+  end
   jobs.set(q, job.id, jobs.field.attempts_made, tostring(job.attempts_made + 1))
   events.capped(q, "waiting", "jobId", job.id, "prev", "active")
 

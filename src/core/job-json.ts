@@ -36,6 +36,8 @@ export interface JobJson {
   parentKey?: string;
   repeatJobKey?: string;
   deduplicationId?: string;
+  lane?: string;
+  orderMs?: number;
 }
 
 export interface JobJsonSandbox extends JobJson {

@@ -50,6 +50,8 @@ export function takeOver(job: Job, record: JobRecord): void {
     job.parent = lenient(record.parent, undefined) as ParentReference | undefined;
   if (record.deduplicationId !== undefined) job.deduplicationId = record.deduplicationId;
   if (record.groupTie !== undefined) job.groupKey = record.groupTie.split(':').slice(3).join(':');
+  if (record.lane !== undefined) job.lane = record.lane;
+  if (record.orderMs !== undefined) job.orderMs = record.orderMs;
   if (record.repeatJobKey !== undefined) job.repeatJobKey = record.repeatJobKey;
 }
 

@@ -77,6 +77,10 @@ export class Job<
   groupKey?: string;
   deduplicationId?: string;
   repeatJobKey?: string;
+  /** The lane in whose order the job runs. */
+  lane?: string;
+  /** Its place in the lane. */
+  orderMs?: number;
   token?: string;
 
   readonly #queue: JobHost;

@@ -16,7 +16,8 @@ type Told<Args> = (args: Args, id: string) => void;
 // biome-ignore lint/suspicious/noExplicitAny: as in BullMQ, the result's type is the user's business.
 export interface QueueEventsListener<ReturnType = any> {
   added: Told<{ jobId: string; name: string }>;
-  waiting: Told<{ jobId: string; prev?: string }>;
+  /** `lane` where the job comes into one. */
+  waiting: Told<{ jobId: string; prev?: string; lane?: string }>;
   'waiting-children': Told<{ jobId: string; prev?: string }>;
   /** `delay` is the time at which the job is due, in ms since the epoch. */
   delayed: Told<{ jobId: string; delay: number }>;

@@ -42,6 +42,8 @@ export const reservedIdSegments: ReadonlySet<string> = new Set([
 
 /** Long enough for any two UUIDs and a prefix, short enough to be a key, a list entry and a log field. */
 const MAX_ID_BYTES = 256;
+/** A lane is part of a key and of several entries; longer keys are better hashed. */
+const MAX_LANE_BYTES = 256;
 
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/;
 // With the u flag a surrogate pair is one character, so only lone halves match.
@@ -91,6 +93,18 @@ export function assertJobId(id: unknown, rules: JobIdRules = {}): asserts id is 
   if (colon !== -1 && id.split(':').length !== 3) throw yokeError('CUSTOM_ID_COLON', { jobId: id });
   const segment = colon === -1 ? id : id.slice(0, colon);
   if (reservedIdSegments.has(segment)) throw yokeError('JOB_ID_RESERVED', { jobId: id, segment });
+}
+
+/** Any text of 1 to 256 bytes is a lane. Throws INVALID_OPTION or LONE_SURROGATE. */
+export function assertLane(lane: unknown, option = 'lane'): asserts lane is string {
+  const isRight = typeof lane === 'string' && lane !== '' && Buffer.byteLength(lane) <= MAX_LANE_BYTES;
+  if (!isRight) {
+    const expected = `a string of 1 to ${MAX_LANE_BYTES} bytes`;
+    const given =
+      typeof lane === 'string' && lane !== '' ? `${Buffer.byteLength(lane)} bytes` : describeGiven(lane);
+    throw yokeError('INVALID_OPTION', { option, expected, given });
+  }
+  assertWellFormed(option, lane);
 }
 
 /** Text that is stored raw would come back changed: UTF-8 has no lone surrogates. */

@@ -20,7 +20,9 @@ import { validateWith } from '../model/schema.ts';
 import type { FinishedStatus } from '../model/states.ts';
 import { version } from '../model/version.ts';
 import type { Added } from '../store/add-batch.ts';
-import type { AddArg } from '../store/job-store.ts';
+import { groupFields } from '../store/group-store.ts';
+import type { NewJob } from '../store/job-store.ts';
+import { laneFields } from '../store/lane-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
 import { QueueGroups } from './queue-groups.ts';
 
@@ -53,7 +55,7 @@ type NameOf<T, N extends string> = T extends Job<any, any, infer JN> ? JN : N;
 /** A job that has been checked and encoded, but not sent. */
 interface Prepared<D, R, N extends string> {
   readonly job: Job<D, R, N>;
-  readonly arg: AddArg;
+  readonly arg: NewJob;
   readonly hasTimestamp: boolean;
 }
 
@@ -321,17 +323,23 @@ export class Queue<
   }
 
   // The server decides on ids, and on the time of creation unless the caller has.
-  #place({ job, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
+  #place({ job, arg, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
     job.id = id;
     if (!hasTimestamp) job.timestamp = at;
+    if (arg.lane !== undefined) {
+      job.lane = arg.lane;
+      job.orderMs = arg.order ? Number(arg.order) : at;
+    }
   }
 
   async #writeMeta(): Promise<void> {
     try {
-      const own: Record<string, string> = { 'yoke.layout': '1' };
-      const { keepGroups } = this.#options;
-      if (keepGroups) own['yoke.keepGroups'] = `${keepGroups.count ?? ''}:${keepGroups.ageMs ?? ''}`;
-      const fields = Object.entries({ ...this.metaValues, ...own }).flat();
+      const fields = Object.entries({
+        ...this.metaValues,
+        'yoke.layout': '1',
+        ...laneFields(this.#options.lanes),
+        ...groupFields(this.#options.keepGroups),
+      }).flat();
       await this.session.command('HSET', [this.keys.meta!, ...fields]);
     } catch (error) {
       this.emitError(error as Error);

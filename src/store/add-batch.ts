@@ -1,13 +1,20 @@
 // Adds made in one turn of the event loop become one call. A few calls may be on their way (round-trip.ts), so that a
 // lone job never waits for another's reply; what comes meanwhile goes with the next. Nothing waits on a timer.
 
-import { type AddArg, addManyCall, pushAdd } from './generated/engine.ts';
+import { type AddArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
 
 // Bounds one call, so that the server is never held for more than a few milliseconds.
 const MOST_JOBS = 128;
 const MOST_BYTES = 1_000_000;
+
+/** A job to be added; one of a lane has both of these. */
+export interface NewJob extends AddArg {
+  lane?: string;
+  /** '' = the time of the add. */
+  order?: string;
+}
 
 export interface Added {
   /** A new one, or that of the job which already had it. */
@@ -17,7 +24,7 @@ export interface Added {
 }
 
 interface Waiting {
-  readonly arg: AddArg;
+  readonly arg: NewJob;
   readonly askedAt: number;
   readonly resolve: (added: Added) => void;
   readonly reject: (error: unknown) => void;
@@ -34,7 +41,7 @@ export class AddBatch {
     this.#session = session;
   }
 
-  add(arg: AddArg): Promise<Added> {
+  add(arg: NewJob): Promise<Added> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ arg, askedAt: performance.now(), resolve, reject });
       this.#sendSoon();
@@ -68,7 +75,7 @@ export class AddBatch {
     while (this.#waiting.length > 0 && this.#flights.size < mostInFlight) {
       const batch = this.#takeBatch();
       const argv: string[] = [];
-      for (const { arg } of batch) pushAdd(argv, arg);
+      for (const { arg } of batch) pushNewJob(argv, arg);
       const flight: Promise<void> = this.#session
         // An outage is no longer for those who waited behind others: the time they have waited counts.
         .runTimed(addManyCall, addManyCall.encode(argv), batch.at(-1)?.askedAt)
@@ -97,6 +104,11 @@ export class AddBatch {
     }
     return this.#waiting.splice(0, count);
   }
+}
+
+export function pushNewJob(argv: string[], arg: NewJob): void {
+  if (arg.lane === undefined) pushAdd(argv, arg);
+  else pushAddInLane(argv, { ...arg, lane: arg.lane, order: arg.order ?? '' });
 }
 
 function settleBatch(batch: readonly Waiting[], outcome: readonly string[], at: number): void {

@@ -28,6 +28,8 @@ export interface JobRecord {
   deferredFailure?: string;
   /** Role, place, mapping and key of its group (lua/lib/group_record.lua). */
   groupTie?: string;
+  lane?: string;
+  orderMs?: number;
 }
 
 const optionToWire: Record<string, string> = {
@@ -171,6 +173,12 @@ const setters: Record<string, Setter> = {
   },
   deid: (r, v) => {
     r.deduplicationId = v;
+  },
+  lane: (r, v) => {
+    r.lane = v;
+  },
+  orderMs: (r, v) => {
+    r.orderMs = Number(v);
   },
   defa: (r, v) => {
     r.deferredFailure = v;

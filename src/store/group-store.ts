@@ -11,8 +11,8 @@ import type {
   GroupStateName,
 } from '../model/group.ts';
 import { groupStates } from '../model/group.ts';
+import { type NewJob, pushNewJob } from './add-batch.ts';
 import {
-  type AddArg,
   addGroupCall,
   auditGroupsCall,
   cancelGroupCall,
@@ -20,7 +20,6 @@ import {
   groupsCall,
   type MappingArg,
   type MemberArg,
-  pushAdd,
   pushMapping,
   pushMember,
   removeGroupsCall,
@@ -37,7 +36,7 @@ export interface NewGroup {
   /** 0 = none. */
   readonly timeoutMs: number;
   readonly mappings: readonly MappingArg[];
-  readonly members: readonly { readonly member: MemberArg; readonly add: AddArg }[];
+  readonly members: readonly { readonly member: MemberArg; readonly add: NewJob }[];
 }
 
 export type AddedGroup =
@@ -46,6 +45,11 @@ export type AddedGroup =
 
 /** One call carries a group whole. */
 const MOST_BYTES = 32 * 1024 * 1024;
+
+/** The field of the home's settings that says which ended groups are kept, where it is given. */
+export function groupFields(keep: { ageMs?: number; count?: number } | null): Record<string, string> {
+  return keep ? { 'yoke.keepGroups': `${keep.count ?? ''}:${keep.ageMs ?? ''}` } : {};
+}
 
 type MemberRow = [
   root: string,
@@ -86,7 +90,7 @@ export class GroupStore {
     for (const mapping of group.mappings) pushMapping(items, mapping);
     for (const { member, add } of group.members) {
       pushMember(items, member);
-      pushAdd(items, add);
+      pushNewJob(items, add);
     }
     assertBytes(items);
     const arg = {

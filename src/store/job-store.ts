@@ -1,9 +1,8 @@
 // Typed verbs over one queue, a few lines each. Adds wait for the end of the turn; any other call of the same object
 // sends them first.
 
-import { AddBatch, type Added } from './add-batch.ts';
+import { AddBatch, type Added, type NewJob } from './add-batch.ts';
 import {
-  type AddArg,
   addLogCall,
   changeDelayCall,
   changePriorityCall,
@@ -31,7 +30,7 @@ import type { EngineCall } from './lua-source.ts';
 import { expectWord } from './replies.ts';
 import type { Session } from './session.ts';
 
-export type { AddArg };
+export type { NewJob };
 
 export type ObliterateWord = 'done' | 'more' | 'not_paused' | 'has_active' | 'has_groups';
 
@@ -45,7 +44,7 @@ export class JobStore {
     session.sendFirst(() => this.#adds.flush());
   }
 
-  add(arg: AddArg): Promise<Added> {
+  add(arg: NewJob): Promise<Added> {
     return this.#adds.add(arg);
   }
 

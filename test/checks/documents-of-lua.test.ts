@@ -88,18 +88,18 @@ it('the keys of this project are documented', () => {
 
 it('a suffix, a tail and a composed key without a row are found', () => {
   const root = copyOf('lua', 'docs/keys.md');
-  change(root, 'lua/lib/keys.lua', 'wait = "wait",', 'wait = "wait",\n  lanes = "lanes",');
+  change(root, 'lua/lib/keys.lua', 'wait = "wait",', 'wait = "wait",\n  ladders = "ladders",');
   change(root, 'lua/lib/keys.lua', 'lock = ":lock",', 'lock = ":lock",\n  steps = ":steps",');
   change(
     root,
     'lua/lib/keys.lua',
     'return keys\n',
-    'function keys.lane(q, id)\n  return q.root .. ":meta:lane:" .. id\nend\n\nreturn keys\n',
+    'function keys.ladder(q, id)\n  return q.root .. ":meta:ladder:" .. id\nend\n\nreturn keys\n',
   );
   expect(keys(root)).toEqual([
-    'docs/keys.md has no row for lanes',
+    'docs/keys.md has no row for ladders',
     'docs/keys.md has no row for <id>:steps',
-    'docs/keys.md has no row for meta:lane:<…>',
+    'docs/keys.md has no row for meta:ladder:<…>',
   ]);
 });
 

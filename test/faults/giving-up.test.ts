@@ -8,7 +8,7 @@ import { OutcomeUnknownError, yokeError } from '../../src/model/errors.ts';
 import { AddBatch } from '../../src/store/add-batch.ts';
 import { emptyRecord } from '../../src/store/codec.ts';
 import { Connection } from '../../src/store/connection.ts';
-import type { AddArg } from '../../src/store/job-store.ts';
+import type { NewJob } from '../../src/store/job-store.ts';
 import { Session } from '../../src/store/session.ts';
 import { Executor, type ExecutorSettings } from '../../src/worker/executor.ts';
 import { describeFaults, type FaultServer, startFaultServer } from '../support/fault-server.ts';
@@ -17,7 +17,7 @@ import { LinkProxy } from '../support/proxy.ts';
 
 const PATIENCE_MS = 1000;
 
-const anAdd: AddArg = {
+const anAdd: NewJob = {
   jobId: '',
   name: 'work',
   data: '{}',

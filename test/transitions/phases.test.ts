@@ -19,8 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-// `ghost` takes an id out that stands for nothing; `duplicate` uses up a number and says so.
-const SUCCESSES = ['ok', 'added', 'duplicate', 'claimed', 'ghost'];
+// `ghost` takes an id out that stands for nothing; `turned_back` moves a job into its lane; `duplicate` uses up a
+// number and says so.
+const SUCCESSES = ['ok', 'added', 'duplicate', 'claimed', 'ghost', 'turned_back'];
 
 /** What breaks the rules, in words; nothing if all is well. */
 function violations(run: Run): string[] {

@@ -53,6 +53,7 @@ function poison(suffix: string): Command[] {
 // said exactly in the table of the transition. A row that is not met any more fails.
 const tolerated: Record<string, string> = {
   'add, 1': 'the id is taken, by whatever lies there: a duplicate',
+  'add_in_lane, 1': 'the same',
   'remove, 1': 'what lies in the place of the record is removed, and that is told',
   'claim, 1': 'an id that stands for no job is taken out, so that it never blocks those behind it',
   'reclaim, 1': 'the same for an id in active',

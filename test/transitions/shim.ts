@@ -39,9 +39,9 @@ async function luaTools(): Promise<LuaTools> {
 
 // The kinds of commands. One that is in no list fails the test, so that nobody forgets to say what a new one does.
 const READS =
-  'TIME TYPE EXISTS GET PTTL HGET HMGET HGETALL HKEYS LLEN LRANGE LINDEX LPOS ZCARD ZCOUNT ZSCORE ZRANGE ZREVRANGE ZRANGEBYSCORE ZREVRANGEBYSCORE ZDIFF SCARD SISMEMBER SMEMBERS XLEN';
+  'TIME TYPE EXISTS GET PTTL HGET HMGET HGETALL HKEYS HLEN LLEN LRANGE LINDEX LPOS ZCARD ZCOUNT ZSCORE ZRANGE ZREVRANGE ZRANGEBYSCORE ZREVRANGEBYSCORE ZDIFF SCARD SISMEMBER SMEMBERS XLEN';
 // Change something only if they answer with more than nothing.
-const REMOVALS = 'DEL HDEL LREM LPOP RPOP SREM ZREM XTRIM PEXPIRE';
+const REMOVALS = 'DEL HDEL LREM LPOP RPOP SREM ZREM ZPOPMIN XTRIM PEXPIRE';
 const WRITES = 'SET INCR HSET HINCRBY LPUSH RPUSH LMOVE LTRIM RENAME SADD ZADD XADD';
 export const knownCommands = new Set(`${READS} ${REMOVALS} ${WRITES}`.split(' '));
 
@@ -68,7 +68,7 @@ local function call(command, ...)
   end
   local reply = redis.call(command, ...)
   if removals[command] then
-    step[4] = reply and reply ~= 0
+    step[4] = reply and reply ~= 0 and (type(reply) ~= "table" or #reply > 0)
   elseif writes[command] then
     step[4] = true
   elseif not reads[command] then

@@ -41,6 +41,10 @@ export interface BaseJobOptions extends DefaultJobOptions {
 }
 
 export interface JobsOptions extends BaseJobOptions {
+  /** Jobs of one lane run in order, one at a time: any text of 1 to 256 bytes. Default: none. */
+  lane?: string;
+  /** Place in the lane, ascending; any safe integer, usually a time in ms. Default: the time of the add. */
+  orderMs?: number;
   /** Not supported yet. */
   deduplication?: DeduplicationOptions;
   /** Not supported yet; v5's name for deduplication. */
@@ -99,4 +103,8 @@ export interface ResolvedJobOptions {
   readonly sizeLimit: number;
   /** Bytes; the queue's limit, passed on so that one object says all about the data's size. */
   readonly maxPayloadBytes: number;
+  /** '' = none. */
+  readonly lane: string;
+  /** undefined = the time of the add. */
+  readonly orderMs: number | undefined;
 }

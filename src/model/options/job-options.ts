@@ -3,7 +3,7 @@
 import { normaliseBackoff } from '../backoff.ts';
 import { PRIORITY_LIMIT } from '../constants.ts';
 import { yokeError } from '../errors.ts';
-import { assertJobId } from '../names.ts';
+import { assertJobId, assertLane } from '../names.ts';
 import { invalidOption, isGiven } from './checks.ts';
 import type { JobsOptions, ResolvedJobOptions, StoredJobOptions } from './job-option-types.ts';
 import { checkKeepJobs } from './keep-jobs.ts';
@@ -13,21 +13,14 @@ export type * from './job-option-types.ts';
 export interface JobLimits {
   /** Bytes of JSON a job's data may have. */
   readonly maxPayloadBytes: number;
+  /** A job's `groupId` is its lane. */
+  readonly groupIdAsLane?: boolean;
 }
 
 // Due times become scores (milliseconds · 4096) that are written as 64-bit integers; timestamp plus delay must fit.
 const MAX_INSTANT_MS = 1e15;
 
-const unsupported = new Set([
-  'deduplication',
-  'debounce',
-  'repeat',
-  'parent',
-  'repeatJobKey',
-  'telemetry',
-  'lane',
-  'orderMs',
-]);
+const unsupported = new Set(['deduplication', 'debounce', 'repeat', 'parent', 'repeatJobKey', 'telemetry']);
 
 const exclusive = [
   'removeDependencyOnFailure',
@@ -78,6 +71,8 @@ function plainOptions(maxPayloadBytes: number): ResolvedJobOptions {
     attempts: 1,
     sizeLimit: 0,
     maxPayloadBytes,
+    lane: '',
+    orderMs: undefined,
   });
 }
 
@@ -100,6 +95,8 @@ function resolve(stored: StoredJobOptions, limits: JobLimits): ResolvedJobOption
   let lifo = false;
   let timestamp: number | undefined;
   let sizeLimit = 0;
+  let lane = '';
+  let orderMs: number | undefined;
 
   for (const key of Object.keys(stored)) {
     const value: unknown = (stored as unknown as Record<string, unknown>)[key];
@@ -145,13 +142,36 @@ function resolve(stored: StoredJobOptions, limits: JobLimits): ResolvedJobOption
         break;
       case 'group':
         throw yokeError('GROUP_OPTION_RESERVED');
+      case 'lane':
+        lane = readLane(key, value);
+        break;
+      case 'groupId':
+        if (limits.groupIdAsLane && stored.lane === undefined) lane = readLane(key, value);
+        break;
+      case 'orderMs':
+        orderMs = readOrder(value);
+        break;
       default:
         if (value) refuseUnsupported(stored, key);
     }
   }
   const attempts = Math.max(1, Math.ceil(stored.attempts));
   const { maxPayloadBytes } = limits;
-  return { stored, jobId, delayMs, priority, lifo, timestamp, attempts, sizeLimit, maxPayloadBytes };
+  if (lane !== '' && lifo) throw yokeError('EXCLUSIVE_OPTIONS', { options: 'lane, lifo' });
+  if (lane === '' && orderMs !== undefined) throw invalidOption('orderMs', 'a lane beside it', orderMs);
+  return {
+    stored,
+    jobId,
+    delayMs,
+    priority,
+    lifo,
+    timestamp,
+    attempts,
+    sizeLimit,
+    maxPayloadBytes,
+    lane,
+    orderMs,
+  };
 }
 
 function isEmpty(options: object): boolean {
@@ -179,6 +199,16 @@ function checkFinite(option: string, value: unknown): number {
 function readJobId(value: unknown): string {
   assertJobId(value);
   return value;
+}
+
+function readLane(option: string, value: unknown): string {
+  assertLane(value, option);
+  return value;
+}
+
+function readOrder(value: unknown): number {
+  if (Number.isSafeInteger(value)) return value as number;
+  throw invalidOption('orderMs', 'a safe integer', value);
 }
 
 function readInstant(option: string, value: unknown): number {

@@ -49,6 +49,24 @@ export interface QueueOptions extends BaseOptions {
   maxPayloadBytes?: number;
   /** Groups kept after they have ended, for each final state; `age` in seconds. Default: all. */
   keepGroups?: { age?: number; count?: number };
+  /** Jobs of one lane that may be out at a time; stored with the queue. Default: what is stored, else 1. */
+  laneConcurrency?: number;
+  /** A failing job blocks its lane while it backs off, or steps aside; stored with the queue. Default: what is stored, else `block`. */
+  laneOnRetry?: 'block' | 'skip';
+  /** After a job failed for good its lane goes on, or halts; stored with the queue. Default: what is stored, else `continue`. */
+  laneOnFailure?: 'continue' | 'halt';
+  /** How long a job of a lane is held back for earlier ones, in ms; stored with the queue. Default: what is stored, else 0. */
+  orderingDelayMs?: number;
+  /** A job's `groupId` is its lane, as in GroupMQ. Default false. */
+  groupIdAsLane?: boolean;
+}
+
+/** What the lanes of a queue have in common; what is not given stays as it is stored. */
+export interface LaneSettings {
+  readonly concurrency?: number | undefined;
+  readonly onRetry?: 'block' | 'skip' | undefined;
+  readonly onFailure?: 'continue' | 'halt' | undefined;
+  readonly orderingDelayMs?: number | undefined;
 }
 
 export interface ResolvedQueueOptions extends ResolvedBaseOptions {
@@ -66,6 +84,8 @@ export interface ResolvedQueueOptions extends ResolvedBaseOptions {
   readonly maxPayloadBytes: number;
   /** null = keep all, or as another process has said. */
   readonly keepGroups: { readonly ageMs?: number; readonly count?: number } | null;
+  readonly lanes: LaneSettings;
+  readonly groupIdAsLane: boolean;
   /** Option names nobody knows, for one warning. */
   readonly unknown: readonly UnknownOption[];
 }
@@ -79,6 +99,11 @@ const names = [
   'schema',
   'maxPayloadBytes',
   'keepGroups',
+  'laneConcurrency',
+  'laneOnRetry',
+  'laneOnFailure',
+  'orderingDelayMs',
+  'groupIdAsLane',
 ] as const satisfies readonly (keyof QueueOptions)[];
 
 /** BullMQ's default; about the last thousand jobs, at some ten events each. */
@@ -96,6 +121,8 @@ export function resolveQueueOptions(input: QueueOptions | null | undefined): Res
     schema: readSchema(opts.schema),
     maxPayloadBytes,
     keepGroups: readKeepGroups(opts.keepGroups),
+    lanes: readLanes(opts),
+    groupIdAsLane: readBoolean('groupIdAsLane', opts.groupIdAsLane, false),
     unknown: findUnknownOptions(opts, names),
   });
 }
@@ -107,6 +134,34 @@ function readKeepGroups(input: QueueOptions['keepGroups']): ResolvedQueueOptions
     ...(isGiven(age) && { ageMs: Math.round(readNumber('keepGroups.age', age, 0) * 1000) }),
     ...(isGiven(count) && { count: readNumber('keepGroups.count', count, 0, { integer: true }) }),
   });
+}
+
+function readLanes(opts: QueueOptions): LaneSettings {
+  const { laneConcurrency, laneOnRetry, laneOnFailure, orderingDelayMs } = opts;
+  return Object.freeze({
+    concurrency: isGiven(laneConcurrency) ? readLaneConcurrency(laneConcurrency) : undefined,
+    onRetry: readWord('laneOnRetry', laneOnRetry, ['block', 'skip']),
+    onFailure: readWord('laneOnFailure', laneOnFailure, ['continue', 'halt']),
+    orderingDelayMs: isGiven(orderingDelayMs)
+      ? readNumber('orderingDelayMs', orderingDelayMs, 0, { integer: true })
+      : undefined,
+  });
+}
+
+/** Who is out is one field of a hash, so a lane is no place for thousands. */
+const MAX_LANE_CONCURRENCY = 1000;
+
+export function readLaneConcurrency(value: unknown): number {
+  const concurrency = readNumber('laneConcurrency', value, 1, { min: 1, integer: true });
+  if (concurrency > MAX_LANE_CONCURRENCY)
+    throw invalidOption('laneConcurrency', `at most ${MAX_LANE_CONCURRENCY}`, value);
+  return concurrency;
+}
+
+function readWord<W extends string>(option: string, value: unknown, words: readonly W[]): W | undefined {
+  if (!isGiven(value)) return undefined;
+  if (words.includes(value as W)) return value as W;
+  throw invalidOption(option, words.map((word) => `'${word}'`).join(' or '), value);
 }
 
 export function readMaxPayloadBytes(value: unknown): number {

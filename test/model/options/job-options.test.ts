@@ -20,6 +20,8 @@ describe('a job without options', () => {
       attempts: 1,
       sizeLimit: 0,
       maxPayloadBytes: 1000,
+      lane: '',
+      orderMs: undefined,
     });
     expect(resolve({})).toBe(plain);
     expect(resolve(null)).toBe(plain);
@@ -151,6 +153,27 @@ describe('what BullMQ accepts keeps its meaning', () => {
   });
 });
 
+describe('a lane', () => {
+  it('is kept in what is stored, with its order', () => {
+    const opts = { lane: 'user:42', orderMs: -7 };
+    expect(resolve(opts)).toMatchObject({ ...opts, stored: opts });
+    expect(resolve({ lane: 'a', orderMs: 0 })).toMatchObject({ lane: 'a', orderMs: 0 });
+    expect(resolve({ lane: null })).toMatchObject({ lane: '', orderMs: undefined });
+    expect(resolve({ lane: 'x'.repeat(256) }).lane).toHaveLength(256);
+  });
+
+  it('is a groupId only where the queue says so', () => {
+    const byGroup = { ...limits, groupIdAsLane: true };
+    const opts = { groupId: 'g', orderMs: 3 } as JobsOptions;
+    expect(resolveJobOptions(opts, {}, byGroup)).toMatchObject({ lane: 'g', orderMs: 3, stored: opts });
+    expect(resolveJobOptions({ groupId: 'g', lane: 'l' } as JobsOptions, {}, byGroup).lane).toBe('l');
+    expect(resolve({ groupId: 'g' })).toMatchObject({ lane: '', stored: { groupId: 'g' } });
+    expect(() => resolveJobOptions({ groupId: 7 } as never, {}, byGroup)).toThrow(
+      /^groupId: expected a string/,
+    );
+  });
+});
+
 describe('what would be stored wrong is refused', () => {
   it.each<[object, string, RegExp]>([
     [{ priority: 1.5 }, 'PRIORITY_FLOAT', /^Priority should not be float$/],
@@ -180,6 +203,15 @@ describe('what would be stored wrong is refused', () => {
     [{ jobId: 'a:b' }, 'CUSTOM_ID_COLON', /^Custom Id cannot contain :$/],
     [{ jobId: '0:a:b' }, 'JOB_ID_ZERO', /^JobId cannot be '0' or start with '0:'$/],
     [{ jobId: 'wait' }, 'JOB_ID_RESERVED', /got "wait"/],
+    [{ lane: '' }, 'INVALID_OPTION', /^lane: expected a string of 1 to 256 bytes, got/],
+    [{ lane: 42 }, 'INVALID_OPTION', /^lane: expected a string of 1 to 256 bytes, got 42/],
+    [{ lane: 'ж'.repeat(129) }, 'INVALID_OPTION', /^lane: .* got 258 bytes/],
+    [{ lane: 'a\ud800' }, 'LONE_SURROGATE', /^lane: /],
+    [{ lane: 'a', orderMs: 1.5 }, 'INVALID_OPTION', /^orderMs: expected a safe integer, got 1.5/],
+    [{ lane: 'a', orderMs: 2 ** 53 }, 'INVALID_OPTION', /^orderMs: expected a safe integer/],
+    [{ lane: 'a', orderMs: '5' }, 'INVALID_OPTION', /^orderMs: expected a safe integer, got the string "5"/],
+    [{ orderMs: 5 }, 'INVALID_OPTION', /^orderMs: expected a lane beside it/],
+    [{ lane: 'a', lifo: true }, 'EXCLUSIVE_OPTIONS', /cannot be used together: lane, lifo$/],
     [
       { ignoreDependencyOnFailure: true, removeDependencyOnFailure: true },
       'EXCLUSIVE_OPTIONS',
@@ -205,7 +237,6 @@ describe('what would be stored wrong is refused', () => {
     'ignoreDependencyOnFailure',
     'removeDependencyOnFailure',
     'group',
-    'lane',
   ];
   it.each(unsupported)('%s is refused rather than ignored', (name) => {
     const attempt = () => resolve({ [name]: { id: 'x' } });

@@ -27,6 +27,8 @@ it('a queue: nothing given', () => {
     settings: { repeatStrategy: null, repeatKeyHashAlgorithm: 'md5' },
     schema: null,
     maxPayloadBytes: 10_485_760,
+    lanes: {},
+    groupIdAsLane: false,
   });
   expect(Object.isFrozen(resolved)).toBe(true);
 });
@@ -86,4 +88,23 @@ it('queue events: nothing given, and what is given', () => {
   expect(resolveQueueEventsOptions({ lastEventID: '0' } as object).unknown).toEqual([
     { name: 'lastEventID', nearest: 'lastEventId' },
   ]);
+});
+
+it('a queue: lane settings are only those that are given', () => {
+  const { lanes } = resolveQueueOptions({ laneConcurrency: 3, laneOnRetry: 'skip', laneOnFailure: 'halt' });
+  expect(lanes).toEqual({ concurrency: 3, onRetry: 'skip', onFailure: 'halt', orderingDelayMs: undefined });
+  expect(resolveQueueOptions({ orderingDelayMs: 0 }).lanes.orderingDelayMs).toBe(0);
+  for (const opts of [
+    { laneConcurrency: 0 },
+    { laneConcurrency: 1.5 },
+    { laneConcurrency: 1001 },
+    { laneOnRetry: 'wait' },
+    { laneOnFailure: 'stop' },
+    { orderingDelayMs: -1 },
+    { groupIdAsLane: 'yes' },
+  ]) {
+    expect(() => resolveQueueOptions(opts as never)).toThrow(
+      expect.objectContaining({ key: 'INVALID_OPTION' }),
+    );
+  }
 });

@@ -1,0 +1,14 @@
+--- add_in_lane: nothing -> waiting | prioritized | delayed
+--- As `add`, for a job that runs in the order of its lane. Until it is its turn it rests in the lane and counts as
+--- waiting; with a delay it enters the lane when it is due.
+--- @arg   job_id     string   empty for an automatic id
+--- @arg   name       string
+--- @arg   data       bytes
+--- @arg   opts       bytes
+--- @arg   timestamp  string   creation time in ms; empty for the time of the call
+--- @arg   delay      string   ms after the timestamp; 0 for none
+--- @arg   priority   string
+--- @arg   lane       string
+--- @arg   order      string   any safe integer; empty for the time of the call
+--- @reply added | duplicate
+return require("transitions.add")

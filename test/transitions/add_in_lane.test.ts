@@ -1,0 +1,167 @@
+import { describe, it } from 'vitest';
+import { addManyCall, pushAddInLane } from '../../src/store/generated/engine.ts';
+import { type Changes, events, fields, hash, pushedLeft, scored, text } from '../support/expected.ts';
+import { crowd, hset, NOW, priorityScore, ROOT, type State, states, usedQueue } from '../support/given.ts';
+import { addition, edgeOf } from './edges.ts';
+import { expectChange, fromEveryState, useTables } from './tables.ts';
+
+const tables = useTables();
+const inLane = { ...addition, lane: 'a', order: '7' };
+const add = (...jobs: Partial<typeof inLane>[]) => {
+  const argv: string[] = [];
+  for (const job of jobs) pushAddInLane(argv, { ...inLane, jobId: '', ...job });
+  return { call: addManyCall, argv: addManyCall.encode(argv) };
+};
+const stored = (sequence: string, other: Record<string, string> = {}) =>
+  hash({
+    name: 'mail',
+    data: '{"to":"a"}',
+    opts: '{"attempts":1}',
+    timestamp: String(NOW),
+    delay: '0',
+    priority: '0',
+    lane: 'a',
+    orderMs: '7',
+    laneSeq: sequence,
+    ...other,
+  });
+const member = (sequence: number, id = String(sequence)) => `${String(sequence).padStart(16, '0')}${id}`;
+const told = (id: string) =>
+  events(['added', { jobId: id, name: 'mail' }], ['waiting', { jobId: id, lane: 'a' }]);
+
+/** The first of its lane goes out at once. */
+const out = (id: string): Changes => ({
+  'q:id': text('11'),
+  [`q:${id}`]: stored('11'),
+  'q:wait': pushedLeft(id),
+  'q:events': told(id),
+  'q:marker': scored('0', 0),
+  'q:meta': fields({ 'yoke.lanes': '1' }),
+  'q:meta:lanes': scored('a', 0),
+  'q:meta:lane-out': hash({ a: `${id.length}:${id}` }),
+});
+const duplicate: Changes = { 'q:id': text('11'), 'q:events': events(['duplicated', { jobId: '1' }]) };
+const used = usedQueue(ROOT, { 'yoke.lanes': '1' });
+const busy = [
+  ...used,
+  ['HSET', `${ROOT}:meta:lane-out`, 'a', '1:x'],
+  ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
+] as [string, ...string[]][];
+/** Behind one that is out it rests. */
+const resting = (sequence: number, order = '7'): Changes => ({
+  'q:id': text(String(sequence)),
+  [`q:${sequence}`]: stored(String(sequence), { orderMs: order }),
+  'q:events': told(String(sequence)),
+  'q:meta:lane:a': scored(member(sequence), order),
+  'q:de': scored(String(sequence), NOW),
+});
+
+describe('add_in_lane: nothing -> waiting', () => {
+  const taken = states.filter((state) => state !== 'missing');
+  fromEveryState(tables, edgeOf('add_in_lane'), {
+    missing: out('1'),
+    ...(Object.fromEntries(taken.map((state) => [state, duplicate])) as Partial<Record<State, Changes>>),
+  });
+
+  it('with a priority it goes out by that', async () => {
+    const { 'q:wait': _, ...rest } = out('11');
+    await expectChange(tables, crowd(), add({ priority: '2' }), ['added', '11'], {
+      ...rest,
+      'q:11': stored('11', { priority: '2' }),
+      'q:pc': text('3'),
+      'q:prioritized': scored('11', priorityScore(2, 3)),
+    });
+  });
+
+  it('behind one that is out it rests in its lane', async () => {
+    await expectChange(tables, busy, add({}), ['added', '11'], resting(11));
+  });
+
+  it('without an order its place is the time of the add', async () => {
+    await expectChange(tables, busy, add({ order: '' }), ['added', '11'], resting(11, String(NOW)));
+  });
+
+  it('two of one call go one after the other', async () => {
+    await expectChange(tables, used, add({}, {}), ['added', '11', 'added', '12'], {
+      ...out('11'),
+      'q:id': text('12'),
+      'q:12': stored('12'),
+      'q:events': [told('11'), told('12')],
+      'q:meta:lane:a': scored(member(12), '7'),
+      'q:de': scored('12', NOW),
+    });
+  });
+
+  it('with a delay it waits for its time, and its lane does not wait for it', async () => {
+    await expectChange(tables, used, add({ delay: '500' }), ['added', '11'], {
+      'q:id': text('11'),
+      'q:11': stored('11', { delay: '500' }),
+      'q:events': events(
+        ['added', { jobId: '11', name: 'mail' }],
+        ['delayed', { jobId: '11', delay: String(NOW + 500) }],
+      ),
+      'q:meta:lane-delayed': scored('11', NOW + 500),
+      'q:de': scored('11', -1),
+      'q:marker': scored('1', NOW + 500),
+    });
+  });
+
+  it('two may be out where the queue or the lane says so', async () => {
+    const two: Changes = {
+      ...out('11'),
+      'q:meta:lane-out': hash({ a: '1:x2:11' }),
+    };
+    await expectChange(
+      tables,
+      [...busy, hset(`${ROOT}:meta`, { 'yoke.laneConcurrency': '2' })],
+      add({}),
+      ['added', '11'],
+      two,
+    );
+    await expectChange(
+      tables,
+      [...busy, hset(`${ROOT}:meta:lane-settings`, { a: '2' })],
+      add({}),
+      ['added', '11'],
+      two,
+    );
+  });
+
+  it('a lane that is paused or halted lets nobody out', async () => {
+    for (const own of ['p', 'h', 'ph3']) {
+      await expectChange(
+        tables,
+        [...used, hset(`${ROOT}:meta:lane-settings`, { a: own })],
+        add({}),
+        ['added', '11'],
+        { ...resting(11), 'q:meta:lanes': scored('a', 0) },
+      );
+    }
+  });
+
+  it('with an ordering delay it is held back, from its order or its arrival, whichever is earlier', async () => {
+    const given = [...used, hset(`${ROOT}:meta`, { 'yoke.orderingDelayMs': '500' })];
+    for (const order of [NOW - 100, NOW + 9_000]) {
+      const due = Math.min(order, NOW) + 500;
+      await expectChange(tables, given, add({ order: String(order) }), ['added', '11'], {
+        ...resting(11, String(order)),
+        'q:meta:lanes': scored('a', 0),
+        'q:meta:lane-held': scored('a', due),
+        'q:marker': scored('1', due),
+      });
+    }
+  });
+
+  it('a name may be any text', async () => {
+    for (const lane of ['a:b', '{x}', '%1', 'line\nbreak', 'lock', 'out', '-out', 's', 'ж💡', ' ']) {
+      const { 'q:meta:lanes': _lanes, 'q:meta:lane-out': _out, ...rest } = out('11');
+      await expectChange(tables, used, add({ lane }), ['added', '11'], {
+        ...rest,
+        'q:11': stored('11', { lane }),
+        'q:events': events(['added', { jobId: '11', name: 'mail' }], ['waiting', { jobId: '11', lane }]),
+        'q:meta:lanes': scored(lane, 0),
+        'q:meta:lane-out': hash({ [lane]: '2:11' }),
+      });
+    }
+  });
+});
