@@ -22,6 +22,7 @@ const REQUIRED = [
   against('process-priorities', 2.7),
   against('process-delays', 2.7),
   against('process-5ms', 0.9, { peer: 'none' }),
+  against('groups', 2.5),
   against('idle', 1, { name: 'p50' }),
   against('idle', 1, { name: 'p99' }),
   against('distant-add', 1, { name: 'p99' }),

@@ -147,6 +147,18 @@ export const WORKLOADS = [
     inChart: true,
   },
   {
+    id: 'groups',
+    title: 'groups of three, next to flows',
+    how: 'A hundred in flight, workers running at 100 on every queue: sets of three no-op jobs per second, from the first add to the last end. Yoke: a transactional group over three queues. BullMQ: a flow, a parent with three children.',
+    run: 'groups',
+    libraries: theTwo,
+    count: 4_000,
+    quickCount: 1_000,
+    warmUpCount: 300,
+    steady: ['rate'],
+    inChart: true,
+  },
+  {
     id: 'idle',
     title: 'idle latency',
     how: 'One idle worker, one job at a time: from the call of add to the start of the handler.',
