@@ -1,6 +1,10 @@
-// Three ways to show the same progress: redrawn in place on a terminal, plain lines in a pipe, JSON for machines.
+// Three ways to show the same story: redrawn in place on a terminal, plain lines in a pipe, JSON for machines.
+//
+//   say(line)      stays on the screen, for people
+//   note(line)     for a pipe, where there is no picture that shows it
+//   tell(entry)    for machines
+//   show(picture)  a function that returns the lines to be redrawn, on a terminal
 
-const BAR_WIDTH = 32;
 const REDRAW_MS = 80;
 
 export function openScreen({ isJson, stream = process.stdout }) {
@@ -8,98 +12,62 @@ export function openScreen({ isJson, stream = process.stdout }) {
   return stream.isTTY ? liveScreen(stream) : plainScreen(stream);
 }
 
-const paint = (stream) => (code, text) =>
-  stream.isTTY && !process.env.NO_COLOR ? `\x1b[${code}m${text}\x1b[0m` : text;
+const nothing = () => {};
+const plainly = (_code, text) => text;
 
 function jsonScreen(stream) {
-  const write = (entry) => stream.write(`${JSON.stringify(entry)}\n`);
-  return { say: () => {}, tell: write, update: () => {}, end: () => {} };
+  const tell = (entry) => stream.write(`${JSON.stringify(entry)}\n`);
+  return { isLive: false, colour: plainly, say: nothing, note: nothing, tell, show: nothing, end: nothing };
 }
 
 function plainScreen(stream) {
-  let lastTenth = -1;
-  return {
-    say: (line = '') => stream.write(`${line}\n`),
-    tell: ({ event, photo, reason }) => {
-      if (event === 'retry') stream.write(`  again   ${photo}: ${reason}\n`);
-      if (event === 'failed') stream.write(`  failed  ${photo}: ${reason}\n`);
-    },
-    update: ({ done, total }) => {
-      const tenth = Math.floor((done / total) * 10);
-      if (tenth > lastTenth) stream.write(`  ${String(done).padStart(3)} of ${total} photos imported\n`);
-      lastTenth = Math.max(tenth, lastTenth);
-    },
-    end: () => {},
-  };
+  const say = (line = '') => stream.write(`${line}\n`);
+  return { isLive: false, colour: plainly, say, note: say, tell: nothing, show: nothing, end: nothing };
 }
 
 function liveScreen(stream) {
-  const colour = paint(stream);
-  let state;
-  let news = '';
+  let picture;
   let height = 0;
-  let timer;
 
   const erase = () => {
     if (height > 0) stream.write(`\x1b[${height}A\x1b[J`);
     height = 0;
   };
   const draw = () => {
-    erase();
-    if (!state) return;
-    const lines = frame(state, news, colour);
+    if (!picture) return;
     // A line that wraps would make the count of lines wrong.
-    const width = (stream.columns ?? 80) - 1;
-    stream.write(`${lines.map((line) => cut(line, width)).join('\n')}\n`);
+    const lines = picture().map((line) => cut(line, (stream.columns ?? 80) - 1));
+    erase();
+    stream.write(lines.map((line) => `${line}\n`).join(''));
     height = lines.length;
   };
-  const drawSoon = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      draw();
-    }, REDRAW_MS);
-  };
+  const timer = setInterval(draw, REDRAW_MS);
+  timer.unref();
   return {
+    isLive: true,
+    /** How many lines a picture may have. */
+    get room() {
+      return Math.max(6, (stream.rows ?? 24) - 3);
+    },
+    colour: process.env.NO_COLOR ? plainly : (code, text) => `\x1b[${code}m${text}\x1b[0m`,
     say: (line = '') => {
       erase();
       stream.write(`${line}\n`);
-      if (state) draw();
-    },
-    tell: ({ event, photo, reason }) => {
-      if (event === 'retry') news = `${colour(33, 'again')}   ${photo}: ${reason}`;
-      if (event === 'failed') news = `${colour(31, 'failed')}  ${photo}: ${reason}`;
-      drawSoon();
-    },
-    update: (next) => {
-      state = next;
-      drawSoon();
-    },
-    end: () => {
-      clearTimeout(timer);
       draw();
-      state = undefined;
+    },
+    note: nothing,
+    tell: nothing,
+    show: (next) => {
+      picture = next;
+    },
+    /** The picture stays as it is; what is said from now on comes below. */
+    end: () => {
+      clearInterval(timer);
+      draw();
+      picture = undefined;
       height = 0;
     },
   };
-}
-
-function frame({ done, total, failed, waiting, retrying, running }, news, colour) {
-  const share = total === 0 ? 1 : done / total;
-  const slots = running.map(
-    ({ photo, progress }) => `  ${colour(2, photo)} ${bar(progress / 100, 12, colour, 34)}`,
-  );
-  return [
-    `  ${bar(share, BAR_WIDTH, colour, 32)}  ${colour(1, `${done}`)} of ${total} photos`,
-    '',
-    ...(slots.length > 0 ? [...slots, ''] : []),
-    `  ${waiting} waiting   ${retrying} to be tried again   ${failed > 0 ? colour(31, `${failed} failed`) : '0 failed'}`,
-    `  ${news}`,
-  ];
-}
-
-function bar(share, width, colour, code) {
-  const full = Math.round(Math.min(Math.max(share, 0), 1) * width);
-  return colour(code, '█'.repeat(full)) + colour(2, '░'.repeat(width - full));
 }
 
 // Cuts at `width` visible characters; colour codes take no room.

@@ -27,6 +27,15 @@ const printed: Record<string, string[]> = {
     'waited for: holiday.mp4',
   ],
   'first-job.mjs': ['added job 1', 'job 1 says: Hello, Ada!'],
+  'group.mjs': [
+    'order 1: mail sent',
+    'order 1 ended as COMPLETED: completed, completed, completed',
+    'order 2 is undone: no lamp left',
+    'refunded 30 of tx-2',
+    'order 2 ended as FAILED: completed, failed, cancelled',
+    'COMPLETED: 1',
+    'FAILED: 1',
+  ],
   'retries.mjs': [
     'welcome: attempt 1 of 3: mail server busy, next attempt in 50 ms',
     'welcome: attempt 2 of 3: mail server busy, next attempt in 100 ms',
