@@ -12,11 +12,22 @@ local function ids_of(home, arg)
   if arg.state ~= "ACTIVE" then
     return call("ZREVRANGE", keys.groups_of(home, arg.state), arg.first, arg.last)
   end
-  -- Open and not being undone. Open groups come in the order in which they are looked after.
-  local active = call("ZDIFF", 2, keys.groups_of(home, "open"), keys.groups_of(home, "COMPENSATING"))
+  -- Open and not being undone. `open` is in the order in which groups are looked after; the list knows their age.
+  local open = call("ZINTER", 2, keys.groups(home), keys.groups_of(home, "open"), "WEIGHTS", 1, 0)
+  local is_undone = {}
+  for _, id in ipairs(call("ZRANGE", keys.groups_of(home, "COMPENSATING"), 0, -1)) do
+    is_undone[id] = true
+  end
+  local active = {}
+  for i = #open, 1, -1 do
+    if not is_undone[open[i]] then
+      active[#active + 1] = open[i]
+    end
+  end
+  local first = arg.first < 0 and math.max(#active + arg.first, 0) or arg.first
+  local last = arg.last < 0 and #active + arg.last or math.min(arg.last, #active - 1)
   local page = {}
-  local last = arg.last < 0 and #active + arg.last or arg.last
-  for i = arg.first, math.min(last, #active - 1) do
+  for i = first, last do
     page[#page + 1] = active[i + 1]
   end
   return page
