@@ -6,6 +6,7 @@
 --- @reply  recovered ids, ms until the next tick may run (0 if this one ran)
 local events = require("lib.events")
 local items = require("lib.items")
+local lane_upkeep = require("lib.lane_upkeep")
 local shapes = require("lib.shapes")
 local reclaim = require("transitions.reclaim")
 
@@ -56,6 +57,8 @@ return {
     events.trim(q)
     local recovered = recover(q, arg)
     suspect_all(q)
+    -- Tidying up: what cannot be read keeps no stalled job from being recovered.
+    pcall(lane_upkeep.tick, q)
     return { recovered, "0" }
   end,
   render = items.as_is,

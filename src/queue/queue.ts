@@ -21,9 +21,8 @@ import type { FinishedStatus } from '../model/states.ts';
 import { version } from '../model/version.ts';
 import type { Added } from '../store/add-batch.ts';
 import type { NewJob } from '../store/job-store.ts';
-import { laneFields } from '../store/lane-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
-import { QueueSchedulers } from './queue-schedulers.ts';
+import { QueueLanes } from './queue-lanes.ts';
 
 export type CleanType =
   | 'completed'
@@ -67,7 +66,7 @@ export class Queue<
   DataType = DataOf<DataTypeOrJob>,
   ResultType = ResultOf<DataTypeOrJob, DefaultResultType>,
   NameType extends string = NameOf<DataTypeOrJob, DefaultNameType>,
-> extends QueueSchedulers<Job<DataType, ResultType, NameType>> {
+> extends QueueLanes<Job<DataType, ResultType, NameType>> {
   readonly token = randomUUID();
   readonly jobsOpts: JobsOptions;
   /** @internal */ readonly finishSettings: FinishSettings;
@@ -332,12 +331,14 @@ export class Queue<
 
   async #writeMeta(): Promise<void> {
     try {
-      const fields = Object.entries({
-        ...this.metaValues,
-        'yoke.layout': '1',
-        ...laneFields(this.#options.lanes),
-      }).flat();
-      await this.session.command('HSET', [this.keys.meta!, ...fields]);
+      const fields = Object.entries({ ...this.metaValues, 'yoke.layout': '1' }).flat();
+      const { lanes } = this.#options;
+      const hasLanes = Object.values(lanes).some((value) => value !== undefined);
+      // Both are sent at once, so that what is added next finds them.
+      await Promise.all([
+        this.session.command('HSET', [this.keys.meta!, ...fields]),
+        hasLanes && this.lanes.configure(lanes),
+      ]);
     } catch (error) {
       this.emitError(error as Error);
     }
