@@ -195,7 +195,7 @@ describe('a job that comes back', () => {
     expect(await hand.queue.getJobState('a1')).toBe('waiting');
     await hand.complete(a2);
     expect(await hand.drainByHand()).toEqual(['a1', 'a3']);
-    await hand.queue.retryJobs({ state: 'completed' });
+    await hand.queue.retryJobs({ state: 'completed', timestamp: Date.now() + 60_000 });
     expect(await hand.drainByHand()).toEqual(['a2', 'a1', 'a3']);
     expect(await hand.leftovers()).toEqual([]);
   });
