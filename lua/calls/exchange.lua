@@ -184,11 +184,14 @@ local function whole(number)
   return number == 0 and "0" or string.format("%.0f", number)
 end
 
+local function reply_of(refused, records, ghosts, limited_ms, due, is_more, trouble)
+  return "[" .. items.text(refused) .. "," .. items.text(records) .. "," .. items.text(ghosts) .. ',"' .. limited_ms
+    .. '","' .. due .. '","' .. is_more .. '",' .. (trouble == "" and '""' or cjson.encode(trouble)) .. "]"
+end
+
 local function render(_, outcome)
-  return {
-    outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms), whole(math.floor(outcome.due)),
-    outcome.is_more and "1" or "", outcome.trouble,
-  }
+  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
+    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
 end
 
 -- Only ids are kept for a call that is sent again.
@@ -202,7 +205,7 @@ local function keep(outcome)
       kept[#kept + 1] = list[i]
     end
   end
-  return kept
+  return cmsgpack.pack(kept)
 end
 
 -- The worker counts the start itself, from the record as it was before the claim.
@@ -223,7 +226,8 @@ local function part(list, first, last)
 end
 
 -- Jobs whose lease this worker still has are read anew.
-local function again(q, kept, arg)
+local function again(q, packed, arg)
+  local kept = cmsgpack.unpack(packed)
   local refused_end = 6 + kept[5]
   local ids_end = refused_end + kept[6]
   local records = {}
@@ -235,7 +239,7 @@ local function again(q, kept, arg)
       records[#records + 1], records[#records + 2] = id, flat
     end
   end
-  return { part(kept, 7, refused_end), records, part(kept, ids_end + 1, #kept), kept[1], kept[2], kept[3], kept[4] }
+  return reply_of(part(kept, 7, refused_end), records, part(kept, ids_end + 1, #kept), kept[1], kept[2], kept[3], kept[4])
 end
 
 return {

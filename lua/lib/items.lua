@@ -23,13 +23,19 @@ local function run_each(q, batch, transitions, told)
   end
 end
 
--- The words and values of all items, flat: word, value, word, value …
+-- A list of texts, and of lists of them, as JSON. A client takes one long text apart quicker than a reply of many
+-- short ones. Payloads are texts here and stay what they are.
+function items.text(list)
+  return #list > 0 and cjson.encode(list) or "[]"
+end
+
+-- The words and values of all items, flat: word, value, word, value … as one text.
 function items.run(q, batch, transitions)
   local outcome = {}
   run_each(q, batch, transitions, function(number, word, value)
     outcome[2 * number - 1], outcome[2 * number] = word, value
   end)
-  return outcome
+  return items.text(outcome)
 end
 
 -- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text.

@@ -22,7 +22,7 @@ local function remember(key, past, floor, sequence, kept)
   floor = past and math.max(floor, past[1]) or floor
   -- The client waits for nothing else: there is nothing to carry over.
   if not past or past[#past - 1] <= floor then
-    call("SET", key, cmsgpack.pack({ floor, sequence, cmsgpack.pack(kept) }), "PX", KEPT_MS)
+    call("SET", key, cmsgpack.pack({ floor, sequence, kept }), "PX", KEPT_MS)
     return
   end
   local memory = { floor }
@@ -35,7 +35,7 @@ local function remember(key, past, floor, sequence, kept)
     memory[1] = math.max(floor, table.remove(memory, 2))
     table.remove(memory, 2)
   end
-  memory[#memory + 1], memory[#memory + 2] = sequence, cmsgpack.pack(kept)
+  memory[#memory + 1], memory[#memory + 2] = sequence, kept
   call("SET", key, cmsgpack.pack(memory), "PX", KEPT_MS)
 end
 
@@ -45,9 +45,27 @@ local function settle(q)
   pcall(signals.flush, q)
 end
 
+-- An outcome that is text already is kept and told as it is.
+local TEXT, TABLE = "t", "p"
+
+local function kept_of(handler, outcome)
+  if handler.keep then
+    return handler.keep(outcome)
+  end
+  return type(outcome) == "string" and TEXT .. outcome or TABLE .. cmsgpack.pack(outcome)
+end
+
+local function replied_again(handler, q, kept, arg)
+  if handler.again then
+    return handler.again(q, kept, arg)
+  end
+  local rest = string.sub(kept, 2)
+  return handler.render(q, string.sub(kept, 1, 1) == TEXT and rest or cmsgpack.unpack(rest), arg)
+end
+
 -- `handler.run` does the work and returns the outcome: ids and words. `handler.render` makes the reply of it, now or
 -- when the call is sent again. An outcome that has more than is worth keeping says with `handler.keep` what is kept,
--- as a flat list, and makes the later reply from that with `handler.again`.
+-- as text, and makes the later reply from that with `handler.again`.
 function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local key = keys.replay(root, client)
   local q = queue.open(root, clock.now(now))
@@ -58,7 +76,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if past then
     for i = 2, #past, 2 do
       if past[i] == sequence then
-        return { "ok", q.now_text, (handler.again or handler.render)(q, cmsgpack.unpack(past[i + 1]), arg) }
+        return { "ok", q.now_text, replied_again(handler, q, past[i + 1], arg) }
       end
     end
     if sequence <= past[1] then
@@ -78,7 +96,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if not is_done then
     error(outcome, 0)
   end
-  pcall(remember, key, past, floor, sequence, handler.keep and handler.keep(outcome) or outcome)
+  pcall(remember, key, past, floor, sequence, kept_of(handler, outcome))
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end
 
