@@ -8,6 +8,7 @@ import type { RedisClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
 import type { EngineCall } from './lua-source.ts';
+import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
 import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
 
@@ -159,7 +160,7 @@ export class Session {
   #read(call: EngineCall, reply: unknown): TimedReply {
     const [word, now, body] = reply as [string, string, unknown[]];
     this.clock.observe(Number(now));
-    if (word === 'ok') return { body, at: Number(now) };
+    if (word === 'ok') return { body: call.isQuery ? body : readBody(body), at: Number(now) };
     if (word === 'layout_unknown')
       throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
     throw yokeError('CALL_REFUSED', { call: call.name, reason: word });
