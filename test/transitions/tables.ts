@@ -29,7 +29,10 @@ export interface Head {
   readonly now?: number;
 }
 
-export type Request = Pick<Edge, 'call' | 'argv'>;
+export interface Request extends Pick<Edge, 'call' | 'argv'> {
+  /** The queue it is sent to; `ROOT` if not said. */
+  readonly root?: string;
+}
 
 /** Keys of all queues, so that what happens to a parent in another one is seen as well. */
 export const keyspaceOf = (client: Redis): Promise<Keyspace> => snapshot(client, 'bull:');
@@ -67,7 +70,7 @@ export function useTables(): Tables {
     send: (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return engine.run(request.call, ROOT, argv) as Promise<[string, string, unknown[]]>;
+      return engine.run(request.call, request.root ?? ROOT, argv) as Promise<[string, string, unknown[]]>;
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);
