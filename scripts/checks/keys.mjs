@@ -14,12 +14,17 @@ export function keysSpelled(source) {
   const composed = [...source.matchAll(/return (?:q\.)?root \.\. ":([\w-]+(?::[\w-]+)*:)" \.\. \w+/g)].map(
     (match) => `${match[1]}<…>`,
   );
+  const whole = [...source.matchAll(/return (?:q\.)?root \.\. ":([\w-]+(?::[\w-]+)*)"$/gm)].map(
+    (match) => match[1],
+  );
   return [
     '<id>',
     ...values(table('suffix')),
     ...values(table('tail')).map((tail) => `<id>${tail}`),
     ...values(table('obsolete')),
     ...composed,
+    ...whole,
+    ...values(table('group_tail')).map((tail) => `groups:<…>${tail}`),
   ];
 }
 

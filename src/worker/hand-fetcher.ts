@@ -68,7 +68,8 @@ export class HandFetcher {
       if (record) {
         const job = await this.#read(record, token);
         if (job) return job;
-      } else if (exchange.ghosts.length === 0) return undefined;
+        // Behind what had to be dropped or withheld there may be a job.
+      } else if (!exchange.isMore) return undefined;
     }
   }
 

@@ -1,4 +1,5 @@
-// What the guide tells people to write runs: the `js` blocks of a page, one after another, as one program.
+// What the guide tells people to write runs: the `js` blocks of a page, one after another, as one program. Those of the
+// README are programs of their own.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,26 +9,35 @@ import { Program, projectRoot } from '../support/programs.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-function programOf(page: string): string {
+function blocksOf(page: string): string[] {
   const text = readFileSync(join(projectRoot, page), 'utf8');
-  return [...text.matchAll(/^```js\n([\s\S]*?)^```/gm)].map((match) => match[1]).join('\n');
+  return [...text.matchAll(/^```js\n([\s\S]*?)^```/gm)].map((match) => match[1] as string);
 }
 
-const pages = [
-  'README.md',
-  ...readdirSync(join(projectRoot, 'docs/guide')).map((file) => `docs/guide/${file}`),
-].filter((page) => programOf(page) !== '');
+const pages = readdirSync(join(projectRoot, 'docs/guide')).map((file) => `docs/guide/${file}`);
 
-// A page that leaves its objects open ends here, when its jobs are done.
-const endings: Record<string, string> = {
-  'README.md':
-    'while ((await queue.getCompletedCount()) < 1) await new Promise((resolve) => setTimeout(resolve, 10)); await worker.close(); await queue.close();',
-};
+// A program that leaves its objects open ends here, when its jobs are done.
+const readmeEndings = [
+  'for (const part of [...workers, producer, events]) await part.close();',
+  'while ((await queue.getCompletedCount()) < 1) await new Promise((resolve) => setTimeout(resolve, 10)); await worker.close(); await queue.close();',
+];
+
+const programs: Record<string, string> = Object.fromEntries([
+  ...blocksOf('README.md').map((block, i) => [`README.md ${i + 1}`, `${block}\n${readmeEndings[i]}`]),
+  ...pages.map((page) => [page, blocksOf(page).join('\n')]).filter(([, program]) => program !== ''),
+]);
 
 const printed: Record<string, RegExp[]> = {
-  'README.md': [/1 \{ sent: true \}/],
+  'README.md 1': [/^FAILED no lamp left$/m],
+  'README.md 2': [/1 \{ sent: true \}/],
   'docs/guide/connect.md': [],
   'docs/guide/enqueue.md': [/^1$/m, /SCHEMA_REJECTED/],
+  'docs/guide/groups.md': [
+    /^COMPLETED\nFAILED no lamp left false\n1 completed$/m,
+    /COMPENSATING: 0/,
+    /^FAILED_COMPENSATION\n1\nFAILED$/m,
+    /groups: 0, findings: \[\]/,
+  ],
   'docs/guide/operate.md': [
     /true/,
     /waiting: 3/,
@@ -52,20 +62,17 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
-it('all pages with programs are known here', () => {
-  expect([...pages].sort()).toEqual(Object.keys(printed).sort());
+it('all programs are known here', () => {
+  expect(Object.keys(programs).sort()).toEqual(Object.keys(printed).sort());
 });
 
-for (const page of pages) {
-  it(`the program of ${page} runs to its end`, async () => {
+for (const [name, program] of Object.entries(programs)) {
+  it(`the program of ${name} runs to its end`, async () => {
     // Evaluated in the project's folder, so that 'yokemq' is this package, as it is for a user.
-    const code = `${programOf(page)}\n${endings[page] ?? ''}`;
-    const {
-      code: exitCode,
-      stdout,
-      stderr,
-    } = await new Program(['--input-type=module', '-e', code], { YOKE_DATA_DIR: dataDir }).finished;
-    expect({ exitCode, stderr: stderr.replace(/^yoke: .*\n/gm, '') }).toEqual({ exitCode: 0, stderr: '' });
-    for (const line of printed[page] ?? []) expect(stdout).toMatch(line);
+    const { code, stdout, stderr } = await new Program(['--input-type=module', '-e', program], {
+      YOKE_DATA_DIR: dataDir,
+    }).finished;
+    expect({ code, stderr: stderr.replace(/^yoke: .*\n/gm, '') }).toEqual({ code: 0, stderr: '' });
+    for (const line of printed[name] ?? []) expect(stdout).toMatch(line);
   });
 }

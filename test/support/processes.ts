@@ -53,7 +53,11 @@ export class Processes {
     return new Processes(file, mkdtempSync(join(tmpdir(), 'yoke-histories-')));
   }
 
-  spawn(program: 'worker' | 'producer', config: object, { skewMs = 0 }: { skewMs?: number } = {}): Child {
+  spawn(
+    program: 'worker' | 'producer' | 'group-worker',
+    config: object,
+    { skewMs = 0 }: { skewMs?: number } = {},
+  ): Child {
     const history = join(this.#dir, `${program}-${++this.#count}.jsonl`);
     const skew = pathToFileURL(join(root, 'test/processes/skew.mjs')).href;
     const args = skewMs === 0 ? [] : ['--import', skew];

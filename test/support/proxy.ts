@@ -18,6 +18,20 @@ interface Loss {
   readonly fired: () => void;
 }
 
+interface Hold {
+  readonly test: CommandTest;
+  readonly taken: (request: HeldRequest) => void;
+}
+
+/** A command that has left its client and has not reached the server. Its link is dead: what follows is swallowed. */
+export interface HeldRequest {
+  readonly command: string[];
+  /** Passes all of it on; resolves when the server has answered. The client will not hear of it. */
+  pass(): Promise<void>;
+  /** Passes a part of it on, as of a client that died while it wrote, and ends the link. */
+  passPart(share: number): void;
+}
+
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
@@ -32,12 +46,15 @@ interface Link {
   repliesSent: Promise<void> | undefined;
   /** The request whose reply is lost. */
   loss: { at: number; loss: Loss } | undefined;
+  /** The request that was held, until the server has answered it or never will. */
+  held: { at: number; answered: () => void } | undefined;
 }
 
 export class LinkProxy {
   readonly #upstream: Upstream;
   readonly #links = new Set<Link>();
   readonly #losses: Loss[] = [];
+  readonly #holds: Hold[] = [];
   #listener: Server | undefined;
   #mode: Mode = 'pass';
   #delayMs = 0;
@@ -106,6 +123,13 @@ export class LinkProxy {
     });
   }
 
+  /** Stops the next command that passes the test on its way to the server. */
+  holdRequest(test: CommandTest): Promise<HeldRequest> {
+    return new Promise((taken) => {
+      this.#holds.push({ test, taken });
+    });
+  }
+
   async stop(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.#listener?.close(resolve));
@@ -128,6 +152,7 @@ export class LinkProxy {
       requestsSent: undefined,
       repliesSent: undefined,
       loss: undefined,
+      held: undefined,
     };
     this.#links.add(link);
     for (const socket of [client, server]) {
@@ -136,6 +161,8 @@ export class LinkProxy {
       socket.on('close', () => {
         // A dead link hides the server's end from the client as well.
         if (socket === server && link.isDead) return;
+        // What was held is still to be passed on, whatever became of its client.
+        if (socket === client && link.held) return;
         this.#end(link, 'cut');
       });
     }
@@ -145,8 +172,20 @@ export class LinkProxy {
 
   #onRequests(link: Link, bytes: Buffer): void {
     if (link.isDead) return;
+    const known = link.requests.length;
     link.requests = Buffer.concat([link.requests, bytes]);
+    let passed = 0;
     for (let end = endOfValue(link.requests, 0); end > 0; end = endOfValue(link.requests, 0)) {
+      const command = this.#holds.length > 0 ? commandIn(link.requests.subarray(0, end)) : [];
+      const index = this.#holds.findIndex(({ test }) => test(command));
+      // One whose beginning has been passed on cannot be held any more.
+      if (index >= 0 && passed >= known) {
+        const [hold] = this.#holds.splice(index, 1);
+        this.#forward(link, link.server, bytes.subarray(0, passed - known));
+        hold!.taken(this.#hold(link, link.requests.subarray(0, end), command));
+        return;
+      }
+      passed += end;
       const loss = this.#losses[0];
       if (loss && !link.loss && loss.test(commandIn(link.requests.subarray(0, end))) && --loss.left === 0) {
         this.#losses.shift();
@@ -158,8 +197,29 @@ export class LinkProxy {
     this.#forward(link, link.server, bytes);
   }
 
+  #hold(link: Link, request: Buffer, command: string[]): HeldRequest {
+    link.isDead = true;
+    let answered = () => {};
+    const isAnswered = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    link.held = { at: link.requestCount, answered };
+    return {
+      command,
+      pass: async () => {
+        link.server.write(request);
+        await isAnswered;
+        this.#end(link, 'cut');
+      },
+      passPart: (share) => {
+        link.server.write(request.subarray(0, Math.floor(request.length * share)));
+        this.#end(link, 'cut');
+      },
+    };
+  }
+
   #onReplies(link: Link, bytes: Buffer): void {
-    if (link.isDead) return;
+    if (link.isDead && !link.held) return;
     link.replies = Buffer.concat([link.replies, bytes]);
     for (let end = endOfValue(link.replies, 0); end > 0; end = endOfValue(link.replies, 0)) {
       const reply = link.replies.subarray(0, end);
@@ -171,8 +231,9 @@ export class LinkProxy {
         loss.fired();
         return;
       }
+      if (link.held && link.replyCount === link.held.at && !isPush(reply)) link.held.answered();
       if (!isPush(reply)) link.replyCount++;
-      this.#forward(link, link.client, reply);
+      if (!link.isDead) this.#forward(link, link.client, reply);
     }
   }
 

@@ -15,6 +15,7 @@ import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import { addition, completion, type Edge, edges, ending, fetching, noFetch } from './edges.ts';
+import { groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { commandsOf, type Run, runShim } from './shim.ts';
 import { keyspaceOf, type Request, seed, startOf } from './tables.ts';
@@ -94,6 +95,31 @@ describe('an error at every command in turn', () => {
         if (step.item === 0 && (step.phase === 'none' || step.phase === 'check'))
           expect(await keyspaceOf(server.admin), at).toEqual(before);
       });
+    });
+  }
+});
+
+describe('an error at every command in turn, with a group', () => {
+  // A tick goes on without a group that it cannot read.
+  const isTold = (title: string) => !title.startsWith('maintain');
+  for (const request of groupRequests) {
+    it(request.title, async () => {
+      await seed(server.admin, request.given);
+      const before = await keyspaceOf(server.admin);
+      let k = 0;
+      let checks = 0;
+      await atEveryCommand(request.given, request, async (run, at) => {
+        k++;
+        const step = commandsOf(run)[k - 1]!;
+        const isTidying = step.item === 0 && step.phase === 'settle';
+        if (step.phase !== 'check' && step.phase !== 'none') return;
+        if (hasWritten(run, k - 1)) return;
+        checks++;
+        expect(await keyspaceOf(server.admin), at).toEqual(before);
+        if (isTold(request.title) && !isTidying)
+          expect(run.error ?? JSON.stringify(run.reply), at).toContain('injected');
+      });
+      expect(checks).toBeGreaterThan(1);
     });
   }
 });

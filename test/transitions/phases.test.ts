@@ -9,6 +9,7 @@ import { allCalls } from '../../src/store/generated/engine.ts';
 import { states } from '../support/given.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import { edges } from './edges.ts';
+import { groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { commandsOf, type Run, runShim } from './shim.ts';
 import { keyspaceOf, seed, startOf } from './tables.ts';
@@ -20,8 +21,19 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 // `ghost` takes an id out that stands for nothing; `turned_back` moves a job into its lane; `duplicate` uses up a
-// number and says so.
-const SUCCESSES = ['ok', 'added', 'duplicate', 'claimed', 'ghost', 'turned_back'];
+// number and says so; `withheld` puts a member where its outcome says, `failed` and `cancelled` end one instead of
+// letting it wait again.
+const SUCCESSES = [
+  'ok',
+  'added',
+  'duplicate',
+  'claimed',
+  'ghost',
+  'turned_back',
+  'withheld',
+  'failed',
+  'cancelled',
+];
 
 /** What breaks the rules, in words; nothing if all is well. */
 function violations(run: Run): string[] {
@@ -79,6 +91,19 @@ describe('check, write, settle', () => {
     });
   }
 
+  for (const request of groupRequests) {
+    it(`with a group: ${request.title}`, async () => {
+      await seed(server.admin, request.given);
+      const before = await keyspaceOf(server.admin);
+      const run = await runShim(server.admin, request);
+      expect(run.error).toBeUndefined();
+      expect(violations(run)).toEqual([]);
+      expect(request.word(run.reply![2])).toBe(request.answer);
+      if (request.refusals.length > 0) expect(await keyspaceOf(server.admin)).toEqual(before);
+      else expect(commandsOf(run).some((step) => step.isEffective)).toBe(true);
+    });
+  }
+
   it('a rule that is broken is seen', () => {
     const step = (phase: 'check' | 'write', command: string, isEffective: boolean) => ({
       item: 1,
@@ -103,7 +128,7 @@ describe('check, write, settle', () => {
       file.replace('.lua', ''),
     );
     expect(files.filter((name) => !edges.some((edge) => edge.transition === name))).toEqual([]);
-    const tried = new Set([...edges, ...queueRequests].map(({ call }) => call.name));
+    const tried = new Set([...edges, ...queueRequests, ...groupRequests].map(({ call }) => call.name));
     expect(allCalls.filter((call) => !call.isQuery && !tried.has(call.name)).map(({ name }) => name)).toEqual(
       [],
     );

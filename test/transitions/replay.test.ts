@@ -6,6 +6,7 @@ import { exchangeCall, promoteCall, pushComplete, updateDataCall } from '../../s
 import { crowd, job, NOW, ROOT, states, usedQueue } from '../support/given.ts';
 import { snapshot } from '../support/keyspace.ts';
 import { completion, edges, fetching, noFetch } from './edges.ts';
+import { groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { type Request, startOf, useTables } from './tables.ts';
 
@@ -40,8 +41,8 @@ describe('a call that is sent again', () => {
     });
   }
 
-  for (const request of queueRequests) {
-    it(`the call ${request.title} answers the same and changes nothing`, async () => {
+  for (const request of [...queueRequests, ...groupRequests]) {
+    it(`the call "${request.title}" answers the same and changes nothing`, async () => {
       await tables.given(request.given);
       const { first, again, between, after } = await secondTry(request, 1, 0);
       expect(sorted(again)).toEqual(sorted(first));

@@ -32,14 +32,14 @@ describe('reprocess_many', () => {
       tables,
       [...crowd(), ...job('failed')],
       reprocessMany('failed'),
-      ['2'],
+      ['2', '0'],
       again('failed'),
     );
     await expectChange(
       tables,
       [...crowd(), ...job('completed')],
       reprocessMany('completed'),
-      ['2'],
+      ['2', '0'],
       again('completed'),
     );
   });
@@ -56,15 +56,15 @@ describe('reprocess_many', () => {
       tables,
       [...crowd(), ...job('failed')],
       reprocessMany('failed', 1000, NOW - 30_000),
-      ['1'],
+      ['1', '0'],
       one,
     );
-    await expectChange(tables, [...crowd(), ...job('failed')], reprocessMany('failed', 1), ['1'], one);
+    await expectChange(tables, [...crowd(), ...job('failed')], reprocessMany('failed', 1), ['1', '0'], one);
   });
 
   it('an id without a record disappears', async () => {
     const ghost: Command = ['ZADD', `${ROOT}:failed`, '1', 'ghost'];
-    await expectChange(tables, [...crowd(), ghost], reprocessMany('failed', 1), ['1'], {
+    await expectChange(tables, [...crowd(), ghost], reprocessMany('failed', 1), ['1', '0'], {
       'q:failed': without('ghost'),
     });
   });

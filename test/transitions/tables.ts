@@ -30,7 +30,10 @@ export interface Head {
   readonly now?: number;
 }
 
-export type Request = Pick<Edge, 'call' | 'argv'>;
+export interface Request extends Pick<Edge, 'call' | 'argv'> {
+  /** The queue it is sent to; `ROOT` if not said. */
+  readonly root?: string;
+}
 
 /** Keys of all queues, so that what happens to a parent in another one is seen as well. */
 export const keyspaceOf = (client: Redis): Promise<Keyspace> => snapshot(client, 'bull:');
@@ -74,7 +77,7 @@ export function useTables(): Tables {
     send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return readReply(await engine.run(request.call, ROOT, argv));
+      return readReply(await engine.run(request.call, request.root ?? ROOT, argv));
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);

@@ -91,12 +91,12 @@ export const groupErrors = rows({
   },
   JOB_IN_GROUP: {
     family: 'state',
-    message: (d) => `Job ${d.jobId} is a member of a group and cannot be changed alone. ${d.command}`,
+    message: (d) => `Job ${d.jobId} is a member of a group and cannot be changed alone (${d.command}).`,
     hint: "Cancel the group instead: queue.cancelGroup(id). A member's outcome stands.",
   },
   JOB_IS_COMPENSATION: {
     family: 'state',
-    message: (d) => `Job ${d.jobId} undoes a member of a group and cannot be changed alone. ${d.command}`,
+    message: (d) => `Job ${d.jobId} undoes a member of a group and cannot be changed alone (${d.command}).`,
     hint: 'Wait until it has settled; a failed one is tried again by queue.retryGroupCompensation(id).',
   },
   QUEUE_HAS_OPEN_GROUPS: {

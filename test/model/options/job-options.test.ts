@@ -236,12 +236,17 @@ describe('what would be stored wrong is refused', () => {
     'continueParentOnFailure',
     'ignoreDependencyOnFailure',
     'removeDependencyOnFailure',
-    'group',
   ];
   it.each(unsupported)('%s is refused rather than ignored', (name) => {
     const attempt = () => resolve({ [name]: { id: 'x' } });
     expect(attempt).toThrow(expect.objectContaining({ key: 'NOT_SUPPORTED_YET' }));
     expect(attempt).toThrow(`job option ${name}`);
     expect(() => resolve({ [name]: undefined })).not.toThrow();
+  });
+
+  it('group is refused: a job becomes a member with all others at once', () => {
+    const attempt = () => resolve({ group: { id: 'g', name: 'order' } } as JobsOptions);
+    expect(attempt).toThrow(expect.objectContaining({ key: 'GROUP_OPTION_RESERVED' }));
+    expect(() => resolve({ group: undefined } as JobsOptions)).not.toThrow();
   });
 });

@@ -27,6 +27,7 @@ it('a queue: nothing given', () => {
     settings: { repeatStrategy: null, repeatKeyHashAlgorithm: 'md5' },
     schema: null,
     maxPayloadBytes: 10_485_760,
+    keepGroups: null,
     lanes: {},
     groupIdAsLane: false,
   });
@@ -64,6 +65,16 @@ it.each<[object, RegExp]>([
   [{ prefix: 1 }, /^prefix: expected a string, got 1/],
 ])('a queue refuses %j on construction', (opts, message) => {
   expect(() => resolveQueueOptions(opts as QueueOptions)).toThrow(message);
+});
+
+it('a queue: what is kept of ended groups, by age in seconds and by count', () => {
+  expect(resolveQueueOptions({ keepGroups: { age: 1.5, count: 10 } }).keepGroups).toEqual({
+    ageMs: 1500,
+    count: 10,
+  });
+  expect(resolveQueueOptions({ keepGroups: { count: 0 } }).keepGroups).toEqual({ count: 0 });
+  for (const keepGroups of [5, { age: -1 }, { count: 1.5 }, { count: 'all' }])
+    expect(() => resolveQueueOptions({ keepGroups } as QueueOptions)).toThrow(/^keepGroups/);
 });
 
 it('a queue: names nobody knows are reported', () => {

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { type Changes, events, hash, pushedLeft, scored, text, zset } from '../support/expected.ts';
+import { type Command, crowd, delayedScore, hset, job, NOW, ROOT, usedQueue } from '../support/given.ts';
+import { GROUP, givenGroup, headOf, TAIL, tie, undoOptions } from '../support/given-group.ts';
+import { addGroup, mixed, OTHER, world } from './group-requests.ts';
+import { expectChange, useTables } from './tables.ts';
+
+const tables = useTables();
+const short = usedQueue(OTHER);
+
+const memberRecord = (index: number, mapping: number, delay = '0', priority = '0') => ({
+  name: 'mail',
+  data: '{"to":"a"}',
+  opts: '{"attempts":1}',
+  timestamp: String(NOW),
+  delay,
+  priority,
+  grp: tie('member', index, mapping),
+});
+
+/** Text as the server's msgpack has it, read as UTF-8 like everything in a snapshot. */
+function msgpack(value: unknown): Buffer {
+  if (Array.isArray(value)) return Buffer.concat([Buffer.from([0x90 | value.length]), ...value.map(msgpack)]);
+  if (typeof value === 'boolean') return Buffer.from([value ? 0xc3 : 0xc2]);
+  if (typeof value === 'number') return Buffer.from([value]);
+  const bytes = Buffer.from(String(value));
+  const head = bytes.length < 32 ? [0xa0 | bytes.length] : [0xd9, bytes.length];
+  return Buffer.concat([Buffer.from(head), bytes]);
+}
+const packed = (value: unknown) => msgpack(value).toString('utf8');
+
+const record = (members: unknown[], total: number, more: Record<string, string> = {}) => ({
+  name: 'order',
+  state: 'ACTIVE',
+  createdAt: String(NOW),
+  updatedAt: String(NOW),
+  totalJobs: String(total),
+  completedCount: '0',
+  failedCount: '0',
+  cancelledCount: '0',
+  compensation: '{"mail":{}}',
+  members: packed(members),
+  ...more,
+});
+const aMapping = packed(['undo', TAIL, undoOptions(0).slice(0, -3), false]);
+
+describe('add_group', () => {
+  const added: Changes = {
+    'q:id': text('12'),
+    'q:a': hash(memberRecord(0, 1)),
+    'q:12': hash(memberRecord(2, 1)),
+    'q:wait': [pushedLeft('a'), pushedLeft('12')],
+    'q:marker': scored('0', 0),
+    'q:events': events(
+      ['added', { jobId: 'a', name: 'mail' }],
+      ['waiting', { jobId: 'a' }],
+      ['added', { jobId: '12', name: 'mail' }],
+      ['waiting', { jobId: '12' }],
+    ),
+    'q:meta:homes': zset([ROOT, '0']),
+    'p:id': text('11'),
+    'p:b': hash(memberRecord(1, 0, '500')),
+    'p:delayed': zset(['b', delayedScore(NOW + 500)]),
+    'p:marker': zset(['1', String(NOW + 500)]),
+    'p:events': events(
+      ['added', { jobId: 'b', name: 'mail' }],
+      ['delayed', { jobId: 'b', delay: String(NOW + 500) }],
+    ),
+    'p:meta:homes': zset([ROOT, '0']),
+    'q:groups': zset([GROUP, String(NOW)]),
+    'q:groups:g': hash(record([ROOT, 'a', 1, OTHER, 'b', 0, ROOT, '12', 1], 3)),
+    'q:groups:g:jobs': hash({ 'bull:q:a': 'pending', 'bull:p:b': 'pending', 'bull:q:12': 'pending' }),
+    'q:groups:g:plan': hash({ h0: headOf('a'), h2: headOf('12'), m1: aMapping }),
+    'q:meta:groups:open': zset([GROUP, String(NOW)]),
+  };
+
+  it('members, record, plan and what looks after them', async () => {
+    await expectChange(tables, [...crowd(), ...short], addGroup(), ['added', 'a', 'b', '12'], added);
+  });
+
+  it('an order and a time limit are kept; the group is looked at when its time is up', async () => {
+    const request = addGroup({ order: 'reverse', timeoutMs: '9000' });
+    await expectChange(tables, [...crowd(), ...short], request, ['added', 'a', 'b', '12'], {
+      ...added,
+      'q:groups:g': hash(
+        record([ROOT, 'a', 1, OTHER, 'b', 0, ROOT, '12', 1], 3, {
+          order: 'reverse',
+          timeoutAt: String(NOW + 9000),
+        }),
+      ),
+    });
+  });
+
+  it('members have the priority of their own', async () => {
+    const space = await tables.given(usedQueue());
+    expect(await tables.run(addGroup({}, [{ id: 'a', priority: '2', mapping: 0 }]))).toEqual(['added', 'a']);
+    const after = await tables.keyspace();
+    expect(after['q:prioritized']).toEqual({
+      type: 'zset',
+      value: [['a', String(2 * 2 ** 32 + 1)]],
+      hasTtl: false,
+    });
+    expect(after['q:groups:g:plan']).toEqual({ type: 'hash', value: { m1: aMapping }, hasTtl: false });
+    expect(after['q:meta']).toEqual(space['q:meta']);
+  });
+
+  it('a paused queue takes its members and wakes nobody', async () => {
+    const paused: Command = hset(`${ROOT}:meta`, { paused: '1' });
+    await tables.given(usedQueue(), [paused]);
+    await tables.run(addGroup({}, [{ id: 'a' }]));
+    const after = await tables.keyspace();
+    expect(after['q:wait']?.value).toEqual(['a']);
+    expect(after['q:marker']).toBeUndefined();
+  });
+
+  it('a group that exists is returned as it is, whatever is given', async () => {
+    const members = [ROOT, 'm0', OTHER, 'm1', ROOT, 'm2', ROOT, '1'];
+    await expectChange(tables, world({ members: mixed }), addGroup(), ['exists', ...members], {});
+    const ended = givenGroup({ state: 'FAILED', members: [{ id: 'a', status: 'failed' }] });
+    await expectChange(tables, [...crowd(), ...ended], addGroup(), ['exists', ROOT, 'a'], {});
+  });
+
+  it('an id that exists, anywhere and in any place, refuses the whole group', async () => {
+    const request = addGroup({}, [{ id: 'a' }, { id: 'b', root: OTHER }]);
+    for (const state of ['waiting', 'completed', 'active'] as const) {
+      const taken = job(state, { root: OTHER, id: 'b' });
+      await expectChange(tables, [...crowd(), ...taken], request, ['taken', 'bull:p:b'], {});
+    }
+    const other: Command = ['SET', `${OTHER}:b`, 'something else'];
+    await expectChange(tables, [...crowd(), other], request, ['taken', 'bull:p:b'], {});
+  });
+
+  it('an id given twice refuses the whole group; the same id on two queues does not', async () => {
+    const twice = addGroup({}, [{ id: 'a' }, { id: 'b' }, { id: 'a' }]);
+    await expectChange(tables, crowd(), twice, ['taken', 'bull:q:a'], {});
+    await tables.given(crowd());
+    expect(await tables.run(addGroup({}, [{ id: 'a' }, { id: 'a', root: OTHER }]))).toEqual([
+      'added',
+      'a',
+      'a',
+    ]);
+  });
+
+  it('a thousand members are one call', async () => {
+    await tables.given(usedQueue());
+    const many = Array.from({ length: 1000 }, (_, i) => ({ id: `n${i}` }));
+    const reply = await tables.run(addGroup({}, many));
+    expect(reply).toHaveLength(1001);
+    const after = await tables.keyspace();
+    expect(Object.keys((after['q:groups:g:jobs']?.value ?? {}) as object)).toHaveLength(1000);
+    expect(Object.keys((after['q:groups:g:plan']?.value ?? {}) as object)).toHaveLength(1001);
+    expect(after['q:wait']?.value).toHaveLength(1000);
+    // And a second time it says so.
+    expect(await tables.run(addGroup({}, many))).toHaveLength(2001);
+  });
+});
