@@ -46,16 +46,21 @@ end
 return {
   run = function(q, arg)
     -- check
+    group_care.check(q)
     local wait_ms = call("PTTL", q.stalled_check)
     -- A mutex without an end was not left by a tick; it would stop all of them for ever.
-    if wait_ms >= 0 then
-      return { {}, tostring(math.max(wait_ms, 1)) }
+    local is_tick = wait_ms < 0
+    if is_tick then
+      events.check(q)
+      shapes.check(q, "active", "stalled", "wait")
     end
-    events.check(q)
-    shapes.check(q, "active", "stalled", "wait")
-    group_care.check(q)
 
     -- write
+    if not is_tick then
+      -- A worker of another library may hold the mutex, and knows nothing of groups: they have a pace of their own.
+      group_care.tick(q, arg.interval_ms)
+      return { {}, tostring(math.max(wait_ms, 1)) }
+    end
     call("SET", q.stalled_check, q.now_text, "PX", arg.interval_ms)
     events.trim(q)
     local recovered = recover(q, arg)

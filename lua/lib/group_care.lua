@@ -142,10 +142,12 @@ function care.check(q)
   shapes.expect(q, keys.homes(q), "zset")
 end
 
--- One tick for all homes that have members here. A home without open groups needs no looking after.
+-- One tick for all homes that have members here, once per interval whoever calls (half of it, so that a call that
+-- comes a moment early is not sent away). A home without open groups needs no looking after.
 function care.tick(q, interval_ms)
   local homes = keys.homes(q)
-  for _, root in ipairs(call("ZRANGE", homes, 0, MOST_HOMES - 1)) do
+  local due = string.format("%.0f", q.now - interval_ms / 2)
+  for _, root in ipairs(call("ZRANGEBYSCORE", homes, "-inf", due, "LIMIT", 0, MOST_HOMES)) do
     local home = queue.other(q, root)
     pcall(care_for_home, home, interval_ms)
     if call("EXISTS", keys.groups_of(home, "open"), keys.groups_of(home, "marked")) == 0 then
