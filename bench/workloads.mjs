@@ -11,6 +11,15 @@ const processing = {
   steady: ['rate'],
 };
 
+// Jobs of lanes, next to the one that has nothing else.
+const inLanes = {
+  ...processing,
+  libraries: ['yoke', 'groupmq'],
+  count: 20_000,
+  quickCount: 4_000,
+  inChart: true,
+};
+
 export const DEPTHS = [1_000, 100_000, 1_000_000];
 const QUICK_DEPTHS = [1_000, 100_000];
 
@@ -157,6 +166,51 @@ export const WORKLOADS = [
     warmUpCount: 300,
     steady: ['rate'],
     inChart: true,
+  },
+  {
+    id: 'lanes-add',
+    title: 'add to 100 lanes',
+    how: 'A hundred loops, each awaiting its own adds, jobs spread over 100 lanes (GroupMQ: groups).',
+    run: 'add',
+    params: { inFlight: 100, lanes: 100 },
+    libraries: ['yoke', 'groupmq'],
+    count: 20_000,
+    quickCount: 8_000,
+    warmUpCount: 2_000,
+    steady: ['rate'],
+    inChart: true,
+  },
+  {
+    ...inLanes,
+    id: 'lanes-1',
+    title: '100 lanes, concurrency 1',
+    how: 'A filled queue of 100 lanes, a handler that does nothing.',
+    params: { concurrency: 1, lanes: 100 },
+    count: 5_000,
+    quickCount: 1_000,
+    warmUpCount: 300,
+  },
+  {
+    ...inLanes,
+    id: 'lanes-10',
+    title: '100 lanes, concurrency 10',
+    how: 'The same, ten at a time.',
+    params: { concurrency: 10, lanes: 100 },
+  },
+  {
+    ...inLanes,
+    id: 'lanes-100',
+    title: '100 lanes, concurrency 100',
+    how: 'The same, a hundred at a time: as many as there are lanes.',
+    params: { concurrency: 100, lanes: 100 },
+  },
+  {
+    ...inLanes,
+    id: 'lanes-10000',
+    title: '10,000 lanes, concurrency 100',
+    how: 'A filled queue of 10,000 lanes with two jobs each, a hundred at a time.',
+    params: { concurrency: 100, lanes: 10_000 },
+    quickCount: 20_000,
   },
   {
     id: 'idle',

@@ -1,13 +1,15 @@
 // Adding, with nobody working: one or a hundred in flight, or in bulks.
 
-import { addInBulks, addInFlight } from './fill.mjs';
+import { addInBulks, addInFlight, inLane } from './fill.mjs';
 import { meter } from './meter.mjs';
 
 export default async function add(library, { connection, probe, name, count, params }) {
-  const queue = library.createQueue(connection, name);
+  const { bulk, inFlight, lanes } = params;
+  const queue = library.createQueue(connection, name, lanes ? { groups: lanes } : {});
   await queue.ready();
+  const optionsOf = lanes ? (n) => inLane(n, lanes) : undefined;
   const figures = await meter(probe, count, () =>
-    params.bulk ? addInBulks(queue, count, params.bulk) : addInFlight(queue, count, params.inFlight),
+    bulk ? addInBulks(queue, count, bulk, optionsOf) : addInFlight(queue, count, inFlight, optionsOf),
   );
   await queue.close();
   return figures;

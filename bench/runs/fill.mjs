@@ -12,6 +12,9 @@ export const payload = (n) => ({
   tags: ['a', 'b'],
 });
 
+/** The lanes take turns, as GroupMQ's groups do in its adapter. */
+export const inLane = (n, lanes) => ({ lane: `lane-${n % lanes}` });
+
 /** By bulk where the library has it, otherwise a hundred at a time. Not what is measured. */
 export async function fill(queue, count, optionsOf = () => undefined) {
   if (queue.addBulk) return addInBulks(queue, count, BULK, optionsOf);

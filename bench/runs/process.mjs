@@ -2,7 +2,7 @@
 // completed event.
 
 import { Completion } from './completion.mjs';
-import { fill } from './fill.mjs';
+import { fill, inLane } from './fill.mjs';
 import { meter } from './meter.mjs';
 import { sleep } from './probe.mjs';
 
@@ -15,13 +15,14 @@ const SPARE_MS = 500;
 const PRIORITIES = 10;
 
 export default async function processAll(library, { connection, probe, name, count, params }) {
-  const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted } = params;
-  const queue = library.createQueue(connection, name, { keepCompleted, groups: concurrency });
+  const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted, lanes } = params;
+  const queue = library.createQueue(connection, name, { keepCompleted, groups: lanes ?? concurrency });
   await queue.ready();
   const timestamp = Date.now();
   const delay = Math.ceil(LEAD_FACTOR * fillMsPerJob * count) + SPARE_MS;
   await fill(queue, count, (n) => {
     if (hasDelays) return { timestamp, delay };
+    if (lanes) return inLane(n, lanes);
     return hasPriorities ? { priority: 1 + ((n * 7) % PRIORITIES) } : undefined;
   });
 

@@ -58,7 +58,7 @@ end
 
 -- What rests in lanes is waiting, and what waits there for its time is delayed.
 local function in_lanes(q, arg)
-  if arg.state ~= "wait" and arg.state ~= "delayed" or not queue.settings(q).has_lanes then
+  if arg.state ~= "wait" and arg.state ~= "delayed" or not queue.settings(q).lanes then
     return {}
   end
   local most = arg.limit > 0 and math.min(arg.limit, MOST_IN_RANGE) or MOST_IN_RANGE

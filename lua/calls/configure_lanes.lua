@@ -5,29 +5,29 @@
 --- @arg    ordering_delay   string   ms
 --- @reply  changed | same
 local items = require("lib.items")
-local queue = require("lib.queue")
-
-local FIELDS = {
-  concurrency = "yoke.laneConcurrency", on_retry = "yoke.laneOnRetry", on_failure = "yoke.laneOnFailure",
-  ordering_delay = "yoke.orderingDelayMs",
-}
+local lane_state = require("lib.lane_state")
 
 return {
   run = function(q, arg)
     -- check
-    queue.settings(q)
-    local fields = {}
-    for name, field in pairs(FIELDS) do
-      if arg[name] ~= "" and call("HGET", q.meta, field) ~= arg[name] then
-        fields[#fields + 1], fields[#fields + 2] = field, arg[name]
+    local rules = lane_state.rules(q)
+    local changes, is_new = {}, false
+    local function change(name, text, value)
+      if text ~= "" and rules[name] ~= value then
+        changes[name] = value
+        is_new = true
       end
     end
+    change("concurrency", arg.concurrency, tonumber(arg.concurrency))
+    change("on_retry", arg.on_retry, arg.on_retry)
+    change("on_failure", arg.on_failure, arg.on_failure)
+    change("ordering_delay", arg.ordering_delay, tonumber(arg.ordering_delay))
 
     -- write
-    if #fields == 0 then
+    if not is_new then
       return { "same" }
     end
-    call("HSET", q.meta, unpack(fields))
+    lane_state.set_rules(q, changes)
     return { "changed" }
   end,
   render = items.as_is,

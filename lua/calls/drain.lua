@@ -82,7 +82,7 @@ return {
   run = function(q, arg)
     -- check
     shapes.check(q, "wait", "paused", "delayed", "prioritized")
-    local has_lanes = queue.settings(q).has_lanes
+    local has_lanes = queue.settings(q).lanes
     if has_lanes then
       shapes.check(q, "lane_waiting", "lane_delayed")
     end

@@ -14,6 +14,7 @@ local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_state = require("lib.lane_state")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
 local queue = require("lib.queue")
@@ -27,7 +28,7 @@ local function promote_first(q)
   if not q.has_promoted then
     q.has_promoted = true
     delays.promote_due(q)
-    if queue.settings(q).has_lanes then
+    if queue.settings(q).lanes then
       lane_times.promote_due(q)
     end
   end
@@ -126,7 +127,15 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
   end
 end
 
+-- What lanes have let out in this call is where a fetch finds it.
+local function show_released(q)
+  if rawget(q, "lane_books") then
+    lane_state.push_all(q)
+  end
+end
+
 local function is_empty(q)
+  show_released(q)
   return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
 end
 
@@ -151,6 +160,7 @@ local function look_for_work(q, arg, outcome)
   local is_settled = false
   if arg.fetch_count > 0 then
     promote_first(q)
+    show_released(q)
     local limit_max, limit_ms = limits.of(q, tonumber(arg.limit_max), tonumber(arg.limit_ms))
     local count
     count, outcome.limited_ms = allowance(q, arg, limit_max)
@@ -159,8 +169,10 @@ local function look_for_work(q, arg, outcome)
       -- Those that went back into their lanes have left room for as many others.
       local is_cut_short = #outcome.ids + #outcome.ghosts + outcome.turned_back < count
       if outcome.turned_back > 0 and not is_cut_short then
+        show_released(q)
         fetch(q, arg, outcome.turned_back, outcome, limit_max, limit_ms)
       end
+      show_released(q)
     end
     if #outcome.ids < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.

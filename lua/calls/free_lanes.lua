@@ -32,7 +32,7 @@ local function free_lane(q, name, most)
     moved = moved + 1
   end
   if lane_state.depth(lane) == 0 then
-    for _, id in ipairs(lane.out) do
+    for _, id in ipairs(lane_state.out(lane)) do
       if jobs.exists(q, id) then
         forget_lane_of(q, id)
       end
@@ -49,7 +49,7 @@ local function free_delayed(q, most)
     local is_there = jobs.exists(q, id)
     local score = delays.place(q, tonumber(rows[i + 1]))
     call("ZREM", q.lane_delayed, id)
-    call("ZREM", q.lane_waiting, id)
+    lane_state.set_waiting(q, id, false)
     if is_there then
       forget_lane_of(q, id)
       delays.put(q, id, score)
@@ -72,6 +72,7 @@ return {
       moved = moved + free_lane(q, name, arg.most - moved)
     end
     moved = moved + free_delayed(q, arg.most - moved)
+    lane_state.flush(q)
     if call("EXISTS", q.lanes, q.lane_delayed) > 0 then
       return { "more", tostring(moved) }
     end

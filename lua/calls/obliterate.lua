@@ -85,7 +85,7 @@ return {
     end
     shapes.check(q, unpack(shapes.places))
     shapes.check(q, "schedules")
-    if queue.settings(q).has_lanes then
+    if queue.settings(q).lanes then
       shapes.check(q, "lane_waiting", "lane_delayed")
     end
 
@@ -93,7 +93,7 @@ return {
     local left = arg.most
     left = left - empty_groups(q, left)
     -- Lanes first: one with nothing left in it puts nothing into the ready order.
-    if queue.settings(q).has_lanes then
+    if queue.settings(q).lanes then
       left = left - empty_lanes(q, left)
     end
     left = left - empty_list(q, q.active, left, true)

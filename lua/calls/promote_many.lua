@@ -15,7 +15,7 @@ return {
       end
     end
     local count = #ids
-    if queue.settings(q).has_lanes and count < arg.most then
+    if queue.settings(q).lanes and count < arg.most then
       count = count + lane_times.promote_many(q, arg.most - count)
     end
     return { tostring(count) }

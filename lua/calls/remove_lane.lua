@@ -7,11 +7,12 @@ local items = require("lib.items")
 local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
 local removal = require("lib.removal")
+local shapes = require("lib.shapes")
 
 -- Those that are out and that no worker has.
 local function idle_out(q, lane)
   local ids = {}
-  for _, id in ipairs(lane.out) do
+  for _, id in ipairs(lane_state.out(lane)) do
     if not call("LPOS", q.active, id) then
       ids[#ids + 1] = id
     end
@@ -32,6 +33,7 @@ end
 return {
   run = function(q, arg)
     -- check
+    shapes.check(q, "lane_settings")
     lanes.check(q, arg.lane)
     local lane = lane_state.open(q, arg.lane)
     local resting = call("ZRANGE", lane.key, 0, arg.most - 1)
@@ -42,7 +44,8 @@ return {
     local removed = 0
     for _, member in ipairs(resting) do
       removed = removed + remove(q, lane_state.id_of(member))
-      lane_state.forget_resting(q, lane, member)
+      -- Also where its record is gone.
+      lane_state.drop_resting(q, lane, member)
     end
     if lane_state.depth(lane) > 0 then
       return { "more", tostring(removed) }

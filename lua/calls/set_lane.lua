@@ -7,10 +7,12 @@
 local items = require("lib.items")
 local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
+local shapes = require("lib.shapes")
 
 return {
   run = function(q, arg)
     -- check
+    shapes.check(q, "lane_settings")
     lanes.check(q, arg.lane)
     local lane = lane_state.open(q, arg.lane)
     local changes, count = {}, 0

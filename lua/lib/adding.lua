@@ -9,6 +9,7 @@ local lane_state = require("lib.lane_state")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
 local ready = require("lib.ready")
+local shapes = require("lib.shapes")
 
 local adding = {}
 
@@ -22,6 +23,9 @@ function adding.check(q, arg)
   local due = arg.delay ~= "0" and not is_taken and tonumber(timestamp) + tonumber(arg.delay)
   if arg.lane then
     lanes.check(q, arg.lane)
+    if due then
+      shapes.check(q, "lane_delayed")
+    end
     return is_taken, timestamp, due
   end
   return is_taken, timestamp, due and delays.place(q, due)

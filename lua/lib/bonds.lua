@@ -20,7 +20,11 @@ function bonds.check(q, job, outcome)
     groups.check(q, job, outcome)
   end
   if job.lane then
-    lanes.check(q, job.lane)
+    if outcome == "completed" or outcome == "failed" then
+      lanes.check_end(q, job.lane)
+    else
+      lanes.check(q, job.lane)
+    end
   end
 end
 

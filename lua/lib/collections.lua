@@ -21,7 +21,7 @@ end
 -- Jobs that rest in lanes are waiting, and those that wait there for their time are delayed. All of them are in one
 -- zset, those whose time has not come first. The ranks that belong to a state: from, and how many; nil for none.
 local function in_lanes(q, state)
-  if LISTS[state] ~= "wait" and state ~= "delayed" or not queue.settings(q).has_lanes then
+  if LISTS[state] ~= "wait" and state ~= "delayed" or not queue.settings(q).lanes then
     return nil
   end
   local not_yet = call("ZCARD", q.lane_delayed)

@@ -34,7 +34,7 @@ function compensation.check(group, members)
     if not record.is_settled(member.status) then
       local p = queue.other(home, member.root)
       events.check(p)
-      if queue.settings(p).has_lanes then
+      if queue.settings(p).lanes then
         member.lane = call("HGET", member.key, jobs.field.lane)
         if member.lane then
           lanes.check(p, member.lane)

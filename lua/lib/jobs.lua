@@ -157,7 +157,7 @@ function jobs.place(q, id)
   if call("LPOS", q.wait, id) then return "wait" end
   if call("LPOS", q.paused, id) then return "paused" end
   if call("ZSCORE", q.waiting_children, id) then return "waiting-children" end
-  if queue.settings(q).has_lanes then
+  if queue.settings(q).lanes then
     local since = call("ZSCORE", q.lane_waiting, id)
     return since and (tonumber(since) < 0 and "delayed" or "wait") or nil
   end

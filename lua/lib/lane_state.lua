@@ -1,32 +1,84 @@
 -- One lane as a call knows it, and how it lies in the store: who is out, who rests, what it has of its own. The rules
--- by which jobs move are in lanes.lua.
+-- by which jobs move are in lanes.lua. A call reads a lane once and writes it once, when it ends: a batch that moves
+-- a hundred lanes on writes a handful of commands for all of them.
 
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
+local signals = require("lib.signals")
 
 local lane_state = {}
 
 -- Digits of the sequence at the start of a member. Text of one width sorts as the numbers do.
 local WIDTH = 16
+-- Values in one command; Lua refuses to unpack much more than this.
+local BATCH = 1000
 
--- How the lanes of this queue behave; read once per call.
-function lane_state.settings(q)
-  local settings = rawget(q, "lane_rules")
-  if not settings then
-    local row = call("HMGET", q.meta, "yoke.laneConcurrency", "yoke.laneOnRetry", "yoke.laneOnFailure", "yoke.orderingDelayMs")
-    settings = {
-      concurrency = tonumber(row[1]) or 1,
-      skips = row[2] == "skip",
-      halts = row[3] == "halt",
-      ordering_delay = tonumber(row[4]) or 0,
-      has_own = call("HLEN", q.lane_settings) > 0,
-    }
-    rawset(q, "lane_rules", settings)
+-- What the settings of a queue are before anybody says otherwise.
+local DEFAULT_RULES = "1 block continue 0 -"
+
+local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
+
+-- The rules that were read last, by their text: a library outlives its calls, and they hardly ever change.
+local last_text, last_rules
+
+local function uses(used, letter)
+  return string.find(used, letter, 1, true) ~= nil
+end
+
+local function read_rules(text)
+  local concurrency, on_retry, on_failure, ordering_delay, used = string.match(text, RULES)
+  used = used or "odh"
+  return {
+    concurrency = tonumber(concurrency) or 1,
+    on_retry = on_retry or "block",
+    on_failure = on_failure or "continue",
+    ordering_delay = tonumber(ordering_delay) or 0,
+    used = used,
+    uses_own = uses(used, "o"),
+    uses_delayed = uses(used, "d"),
+    uses_held = uses(used, "h"),
+  }
+end
+
+-- How the lanes of this queue behave: one field of its settings, read with the others. The letters at the end say
+-- which of the rarely used keys have ever been used, so that nobody else asks for them: `o` lanes with something of
+-- their own, `d` jobs that wait for their time, `h` lanes that are held back. Not to be changed by who reads it.
+function lane_state.rules(q)
+  local text = queue.settings(q).lanes or DEFAULT_RULES
+  if text ~= last_text then
+    last_text, last_rules = text, read_rules(text)
   end
-  return settings
+  return last_rules
+end
+
+-- Write: what is told of the rules changes.
+function lane_state.set_rules(q, changes)
+  local rules = lane_state.rules(q)
+  local text = table.concat({
+    string.format("%.0f", changes.concurrency or rules.concurrency),
+    changes.on_retry or rules.on_retry,
+    changes.on_failure or rules.on_failure,
+    string.format("%.0f", changes.ordering_delay or rules.ordering_delay),
+    changes.used or rules.used,
+  }, " ")
+  if text ~= queue.settings(q).lanes then
+    call("HSET", q.meta, "yoke.lanes", text)
+    queue.settings(q).lanes = text
+  end
+end
+
+-- Write: the queue has lanes, and perhaps one of the rarely used keys. From now on a lookup by id, a count and a
+-- promotion have to think of them.
+function lane_state.mark(q, letter)
+  local rules = lane_state.rules(q)
+  if letter and not uses(rules.used, letter) then
+    lane_state.set_rules(q, { used = (rules.used == "-" and "" or rules.used) .. letter })
+  elseif not queue.settings(q).lanes then
+    lane_state.set_rules(q, {})
+  end
 end
 
 -- Ids of any text, one after the other, each behind its length.
@@ -43,13 +95,17 @@ local function ids_of(text)
   return ids
 end
 
+local function text_of_one(id)
+  return #id .. ":" .. id
+end
+
 local function text_of(ids)
   if #ids == 1 then
-    return #ids[1] .. ":" .. ids[1]
+    return text_of_one(ids[1])
   end
   local parts = {}
   for i, id in ipairs(ids) do
-    parts[i] = #id .. ":" .. id
+    parts[i] = text_of_one(id)
   end
   return table.concat(parts)
 end
@@ -61,24 +117,52 @@ local function read_own(lane, text)
   lane.own_concurrency = text and tonumber(string.match(text, "%d+"))
 end
 
--- The lane as this call knows it. Nobody else writes meanwhile, so it is read once.
-function lane_state.open(q, name)
+local function known_lanes(q)
   local known = rawget(q, "known_lanes")
   if not known then
     known = {}
     rawset(q, "known_lanes", known)
   end
-  local lane = known[name]
-  if not lane then
-    local settings = lane_state.settings(q)
-    lane = { name = name, key = keys.lane(q, name), out = ids_of(call("HGET", q.lane_out, name)) }
-    if settings.has_own then
-      read_own(lane, call("HGET", q.lane_settings, name))
-    end
-    lane.concurrency = lane.own_concurrency or settings.concurrency
-    known[name] = lane
+  return known
+end
+
+-- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
+-- read; most lanes never need it as a list.
+function lane_state.open(q, name)
+  local lane = known_lanes(q)[name]
+  if lane then
+    return lane
   end
+  local rules = lane_state.rules(q)
+  local text = call("HGET", q.lane_out, name) or ""
+  -- All fields from the beginning: a table that grows is built anew each time.
+  lane = {
+    name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,
+    is_listed = text ~= "", concurrency = rules.concurrency, own_concurrency = false, is_paused = false, is_halted = false,
+  }
+  if rules.uses_own then
+    read_own(lane, call("HGET", q.lane_settings, name))
+    lane.concurrency = lane.own_concurrency or rules.concurrency
+  end
+  known_lanes(q)[name] = lane
   return lane
+end
+
+-- Who is out, in the order in which they went.
+function lane_state.out(lane)
+  if not lane.out then
+    lane.out = ids_of(lane.text)
+  end
+  return lane.out
+end
+
+-- Only this one is out, as it is nearly always.
+function lane_state.is_alone(lane, id)
+  return not lane.out and lane.text == text_of_one(id)
+end
+
+function lane_state.has_room(lane)
+  return lane.out == false and lane.text == "" or #lane_state.out(lane) < lane.concurrency
 end
 
 function lane_state.is_blocked(lane)
@@ -94,39 +178,38 @@ function lane_state.depth(lane)
 end
 
 -- Follows what the call itself has added or taken.
-function lane_state.count(lane, by)
+local function count(lane, by)
   if lane.resting then
     lane.resting = lane.resting + by
   end
 end
 
--- Check: the keys that lanes have in common.
+-- Check: the keys that lanes write before the call ends. What they write then is on its own: see flush.
 function lane_state.check_keys(q)
-  if not rawget(q, "are_lanes_checked") then
-    queue.settings(q)
-    shapes.check(q, "lane_waiting", "lanes", "wait")
-    -- Mostly none of these exists, and one question answers for all.
-    if call("EXISTS", q.lane_settings, q.lane_delayed, q.lane_held, q.prioritized, q.priority_counter) > 0 then
-      shapes.check(q, "lane_settings", "lane_delayed", "lane_held")
-      ready.check(q, 1)
-    end
-    rawset(q, "are_lanes_checked", true)
+  if rawget(q, "are_lanes_checked") then
+    return
   end
+  local rules = lane_state.rules(q)
+  shapes.check(q, "wait")
+  if rules.uses_own or rules.on_failure == "halt" then
+    shapes.check(q, "lane_settings")
+  end
+  if rules.uses_held or rules.ordering_delay > 0 then
+    shapes.check(q, "lane_held")
+  end
+  rawset(q, "are_lanes_checked", true)
 end
 
--- Check: all that a lane may have to write when a job of it comes, goes or changes.
+-- Check: all that a lane has to write when one of its jobs ends.
+function lane_state.check_end(q, name)
+  lane_state.check_keys(q)
+  lane_state.open(q, name)
+end
+
+-- Check: all that it has to write when one comes or comes back.
 function lane_state.check(q, name)
   lane_state.check_keys(q)
   lane_state.depth(lane_state.open(q, name))
-end
-
--- The queue has lanes: from now on a lookup by id, a count and a promotion have to think of them.
-function lane_state.mark(q)
-  local settings = queue.settings(q)
-  if not settings.has_lanes then
-    settings.has_lanes = true
-    call("HSET", q.meta, "yoke.lanes", "1")
-  end
 end
 
 function lane_state.member_of(job)
@@ -146,7 +229,10 @@ function lane_state.know_place(q, job)
 end
 
 function lane_state.position(lane, id)
-  for i, other in ipairs(lane.out) do
+  if lane_state.is_alone(lane, id) then
+    return 1
+  end
+  for i, other in ipairs(lane_state.out(lane)) do
     if other == id then
       return i
     end
@@ -154,62 +240,102 @@ function lane_state.position(lane, id)
   return nil
 end
 
-function lane_state.drop(lane, id)
+-- What this call has to write when it ends.
+local function books(q)
+  local kept = rawget(q, "lane_books")
+  if not kept then
+    kept = { changed = {}, waiting = {}, pushed = {} }
+    rawset(q, "lane_books", kept)
+  end
+  return kept
+end
+
+-- The lane is to be written. Also where only its end is to be noticed.
+function lane_state.touch(q, lane)
+  books(q).changed[lane] = true
+end
+
+function lane_state.add_out(q, lane, id)
+  local out = lane_state.out(lane)
+  out[#out + 1] = id
+  lane.has_new_out = true
+  lane_state.touch(q, lane)
+end
+
+function lane_state.drop(q, lane, id)
   local at = lane_state.position(lane, id)
-  if at then
+  if not at then
+    return false
+  end
+  if lane.out then
     table.remove(lane.out, at)
-    lane.is_changed = true
+  elseif lane_state.is_alone(lane, id) then
+    lane.out = {}
+  else
+    table.remove(lane_state.out(lane), at)
   end
-  return at ~= nil
+  lane.has_new_out = true
+  lane_state.touch(q, lane)
+  return true
 end
 
--- Writes down who is out. A lane with nobody left, neither out nor resting, leaves nothing behind; one that is
--- stopped stays listed, or nobody would find it.
-function lane_state.save(q, lane)
-  if lane.is_changed then
-    lane.is_changed = false
-    if #lane.out > 0 then
-      call("HSET", q.lane_out, lane.name, text_of(lane.out))
-    else
-      call("HDEL", q.lane_out, lane.name)
-    end
+-- The job is in `lane_waiting` with this score, or (false) not any more.
+function lane_state.set_waiting(q, id, score)
+  books(q).waiting[id] = score
+end
+
+function lane_state.waiting_since(q, id)
+  local score = books(q).waiting[id]
+  if score == nil then
+    score = call("ZSCORE", q.lane_waiting, id)
   end
-  if #lane.out == 0 and lane_state.depth(lane) == 0 and not lane_state.is_blocked(lane) then
-    call("ZREM", q.lanes, lane.name)
-    if lane_state.settings(q).ordering_delay > 0 then
-      call("ZREM", q.lane_held, lane.name)
-    end
+  return tonumber(score or nil)
+end
+
+-- The job becomes ready: at once by its priority, otherwise with all the others that this call lets out.
+function lane_state.push(q, id, priority)
+  -- A key of a wrong type must not keep the lane from going on.
+  if priority == 0 or not pcall(ready.push_prioritized, q, id, priority) then
+    local pushed = books(q).pushed
+    pushed[#pushed + 1] = id
   end
 end
 
--- Takes the first of those that rest; its id, or nil.
+-- Puts a member to rest.
+function lane_state.add_resting(q, lane, score, member)
+  if call("ZADD", lane.key, score, member) == 1 then
+    count(lane, 1)
+  end
+  lane_state.touch(q, lane)
+  lane_state.set_waiting(q, lane_state.id_of(member), q.now_text)
+end
+
+-- Takes a member from its rest; whether it was there.
+function lane_state.drop_resting(q, lane, member)
+  if lane.resting == 0 or call("ZREM", lane.key, member) == 0 then
+    return false
+  end
+  count(lane, -1)
+  lane_state.touch(q, lane)
+  lane_state.set_waiting(q, lane_state.id_of(member), false)
+  return true
+end
+
+-- Takes the first of those that rest; its id, or nil. A key that holds something else has nobody resting: whoever
+-- ends a job must not fail for it.
 function lane_state.pop(q, lane)
-  local first = call("ZPOPMIN", lane.key)
-  if not first[1] then
+  local is_read, first = pcall(call, "ZPOPMIN", lane.key)
+  if not is_read and not shapes.is_wrong_type(first) then
+    error(first, 0)
+  end
+  if not is_read or not first[1] then
     lane.resting = 0
     return nil
   end
-  lane_state.count(lane, -1)
+  count(lane, -1)
   local id = lane_state.id_of(first[1])
-  call("ZREM", q.lane_waiting, id)
+  lane_state.set_waiting(q, id, false)
   return id
-end
-
--- Write: nothing is left of the lane, whatever is out.
-function lane_state.close(q, lane)
-  lane.out, lane.is_changed = {}, false
-  call("HDEL", q.lane_out, lane.name)
-  call("HDEL", q.lane_settings, lane.name)
-  call("ZREM", q.lane_held, lane.name)
-  call("ZREM", q.lanes, lane.name)
-end
-
--- Settle: somebody removed a resting job without knowing of lanes.
-function lane_state.forget_resting(q, lane, member)
-  if call("ZREM", lane.key, member) == 1 then
-    lane_state.count(lane, -1)
-  end
-  call("ZREM", q.lane_waiting, lane_state.id_of(member))
 end
 
 -- Write: what the lane has of its own. Told what changes; nothing left leaves no field.
@@ -222,14 +348,111 @@ function lane_state.set_own(q, lane, changes)
   if text == "" then
     call("HDEL", q.lane_settings, lane.name)
   else
+    lane_state.mark(q, "o")
     call("HSET", q.lane_settings, lane.name, text)
-    lane_state.settings(q).has_own = true
   end
-  lane.concurrency = lane.own_concurrency or lane_state.settings(q).concurrency
+  lane.concurrency = lane.own_concurrency or lane_state.rules(q).concurrency
   if lane_state.is_blocked(lane) then
-    call("ZADD", q.lanes, "0", lane.name)
     -- What this call has let out of it has to pass the gate again.
     rawset(q, "lane_released", nil)
+  end
+  lane_state.touch(q, lane)
+end
+
+-- Write: nothing is left of the lane, whatever was out.
+function lane_state.close(q, lane)
+  lane.out, lane.has_new_out = {}, true
+  lane_state.set_own(q, lane, { is_paused = false, is_halted = false, own_concurrency = false })
+end
+
+-- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
+function lane_state.push_all(q)
+  local kept = rawget(q, "lane_books")
+  local ids = kept and kept.pushed
+  if not ids or #ids == 0 then
+    return
+  end
+  kept.pushed = {}
+  for first = 1, #ids, BATCH do
+    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, #ids)))
+  end
+  signals.work(q)
+end
+
+local write = {
+  add = function(key, ...) return call("ZADD", key, ...) end,
+  remove = function(key, ...) return call("ZREM", key, ...) end,
+  set = function(key, ...) return call("HSET", key, ...) end,
+  unset = function(key, ...) return call("HDEL", key, ...) end,
+}
+
+-- As many values in one command as may be. Each on its own: a key that cannot be written must not keep the others
+-- from being written, and the jobs themselves are where they belong; the upkeep finds what is missing here.
+local function put_out(command, key, values)
+  local last = #values
+  for first = 1, last, BATCH do
+    pcall(command, key, unpack(values, first, math.min(first + BATCH - 1, last)))
+  end
+end
+
+local function write_waiting(q, scores)
+  local waiting, gone, count_in, count_out = {}, {}, 0, 0
+  for id, score in pairs(scores) do
+    if score then
+      waiting[count_in + 1], waiting[count_in + 2] = score, id
+      count_in = count_in + 2
+    else
+      count_out = count_out + 1
+      gone[count_out] = id
+    end
+  end
+  put_out(write.add, q.lane_waiting, waiting)
+  put_out(write.remove, q.lane_waiting, gone)
+end
+
+local function is_alive(lane)
+  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
+end
+
+local function write_lanes(q, changed)
+  local out, none_out, listed, ended, count_out = {}, {}, {}, {}, 0
+  for lane in pairs(changed) do
+    if lane.has_new_out then
+      lane.has_new_out = false
+      if #lane.out > 0 then
+        out[count_out + 1], out[count_out + 2] = lane.name, text_of(lane.out)
+        count_out = count_out + 2
+      else
+        none_out[#none_out + 1] = lane.name
+      end
+    end
+    if not is_alive(lane) then
+      lane.is_listed = false
+      ended[#ended + 1] = lane.name
+    elseif not lane.is_listed then
+      lane.is_listed = true
+      listed[#listed + 1] = "0"
+      listed[#listed + 1] = lane.name
+    end
+  end
+  put_out(write.set, q.lane_out, out)
+  put_out(write.unset, q.lane_out, none_out)
+  put_out(write.add, q.lanes, listed)
+  put_out(write.remove, q.lanes, ended)
+  if lane_state.rules(q).uses_held then
+    put_out(write.remove, q.lane_held, ended)
+  end
+end
+
+-- Settle of the whole call: writes down who is out, who waits, and which lanes there are. A lane with nobody left,
+-- neither out nor resting, leaves nothing behind; one that is stopped stays listed, or nobody would find it.
+function lane_state.flush(q)
+  local kept = rawget(q, "lane_books")
+  if kept then
+    lane_state.push_all(q)
+    rawset(q, "lane_books", nil)
+    write_waiting(q, kept.waiting)
+    write_lanes(q, kept.changed)
   end
 end
 

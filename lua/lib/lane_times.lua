@@ -4,6 +4,7 @@
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
 local queue = require("lib.queue")
 
@@ -34,7 +35,7 @@ local function admit(q, ids)
         order[#order + 1] = job.lane
       end
     else
-      call("ZREM", q.lane_waiting, id)
+      lane_state.set_waiting(q, id, false)
     end
   end
   for _, name in ipairs(order) do
@@ -43,24 +44,25 @@ local function admit(q, ids)
 end
 
 function lane_times.promote_due(q)
-  if call("EXISTS", q.lane_delayed, q.lane_held) == 0 then
-    return
+  if lane_state.rules(q).uses_delayed then
+    local ids = due_now(q, q.lane_delayed)
+    if #ids > 0 then
+      events.check(q)
+      admit(q, ids)
+    end
   end
-  events.check(q)
-  local ids = due_now(q, q.lane_delayed)
-  if #ids > 0 then
-    admit(q, ids)
-  end
-  for _, name in ipairs(due_now(q, q.lane_held)) do
-    lanes.check(q, name)
-    call("ZREM", q.lane_held, name)
-    lanes.release(q, name)
+  if lane_state.rules(q).uses_held then
+    for _, name in ipairs(due_now(q, q.lane_held)) do
+      lanes.check(q, name)
+      call("ZREM", q.lane_held, name)
+      lanes.release(q, name)
+    end
   end
 end
 
 -- Check: whether the job waits there for its time.
 function lane_times.is_waiting(q, id)
-  return queue.settings(q).has_lanes and call("ZSCORE", q.lane_delayed, id) and true or false
+  return queue.settings(q).lanes and lane_state.rules(q).uses_delayed and call("ZSCORE", q.lane_delayed, id) and true or false
 end
 
 -- Write: the job enters its lane now.

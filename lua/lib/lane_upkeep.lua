@@ -75,7 +75,7 @@ local function check_lane(q, name, listed, most_resting, heals, found)
   local function tell(id, word)
     found[#found + 1], found[#found + 2], found[#found + 3] = name, id, word
   end
-  for _, id in ipairs({ unpack(lane.out) }) do
+  for _, id in ipairs({ unpack(lane_state.out(lane)) }) do
     local trouble, outcome = trouble_with(q, name, id, listed)
     if trouble then
       tell(id, trouble)
@@ -88,7 +88,7 @@ local function check_lane(q, name, listed, most_resting, heals, found)
     if not jobs.exists(q, lane_state.id_of(member)) then
       tell(lane_state.id_of(member), "gone")
       if heals then
-        lane_state.forget_resting(q, lane, member)
+        lane_state.drop_resting(q, lane, member)
       end
     end
   end
@@ -115,9 +115,24 @@ function lane_upkeep.check(q, after, most, most_resting, heals)
   return found, #names < most and "" or names[#names], #names
 end
 
+local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held" }
+
+-- Keys that are gone are asked for no more.
+local function forget_unused(q)
+  lane_state.flush(q)
+  local rules = lane_state.rules(q)
+  local used = string.gsub(rules.used, "%a", function(letter)
+    return call("EXISTS", q[RARE[letter]]) == 1 and letter or ""
+  end)
+  used = used == "" and "-" or used
+  if used ~= rules.used then
+    lane_state.set_rules(q, { used = used })
+  end
+end
+
 -- One tick's share: those that were looked at longest ago, because it is always their turn in the order of names.
 function lane_upkeep.tick(q)
-  if not queue.settings(q).has_lanes then
+  if not queue.settings(q).lanes then
     return
   end
   lane_times.promote_due(q)
@@ -126,6 +141,7 @@ function lane_upkeep.tick(q)
   if following ~= after then
     call("HSET", q.meta, "yoke.laneCursor", following)
   end
+  forget_unused(q)
 end
 
 return lane_upkeep

@@ -11,7 +11,6 @@ local clock = require("lib.clock")
 local jobs = require("lib.jobs")
 local lane_state = require("lib.lane_state")
 local leases = require("lib.leases")
-local ready = require("lib.ready")
 local signals = require("lib.signals")
 
 local lanes = {}
@@ -21,7 +20,9 @@ local MOST_GHOSTS = 1000
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 
+-- Check: a job of this lane comes or comes back; and: it ends.
 lanes.check = lane_state.check
+lanes.check_end = lane_state.check_end
 
 -- Puts the job where ready jobs are. False if it has no record any more: somebody who knows nothing of lanes has
 -- removed it.
@@ -33,9 +34,8 @@ local function let_out(q, lane, id, priority)
     end
     priority = tonumber(row[1]) or 0
   end
-  lane.out[#lane.out + 1] = id
-  lane.is_changed = true
-  ready.enqueue(q, id, priority, false)
+  lane_state.add_out(q, lane, id)
+  lane_state.push(q, id, priority)
   local released = rawget(q, "lane_released")
   if not released then
     released = {}
@@ -48,7 +48,7 @@ end
 -- With an ordering delay the first of the lane is held back for those that may still sort in front of it. What has
 -- run before is not held: it must not be overtaken. Until when, or nil.
 local function held_until(q, lane)
-  local ordering_delay = lane_state.settings(q).ordering_delay
+  local ordering_delay = lane_state.rules(q).ordering_delay
   local first = ordering_delay > 0 and call("ZRANGE", lane.key, "0", "0", "WITHSCORES") or {}
   if not first[1] or first[2] == "-inf" then
     return nil
@@ -58,25 +58,27 @@ local function held_until(q, lane)
   if not row or row[1] then
     return nil
   end
-  local arrival = tonumber(call("ZSCORE", q.lane_waiting, id)) or q.now
+  local arrival = lane_state.waiting_since(q, id) or q.now
   local due = math.min(tonumber(first[2]), arrival) + ordering_delay
   return due > q.now and due or nil
 end
 
 -- The lane should go on and has not.
 function lanes.is_stuck(q, lane)
-  return not lane_state.is_blocked(lane) and #lane.out < lane.concurrency and lane_state.depth(lane) > 0 and not held_until(q, lane)
+  return not lane_state.is_blocked(lane) and lane_state.has_room(lane) and lane_state.depth(lane) > 0
+    and not held_until(q, lane)
 end
 
--- The rule. The caller saves.
+-- The rule.
 local function release(q, lane)
   if lane_state.is_blocked(lane) then
     return
   end
   local ghosts = 0
-  while #lane.out < lane.concurrency and lane_state.depth(lane) > 0 and ghosts < MOST_GHOSTS do
+  while lane.resting ~= 0 and lane_state.has_room(lane) and ghosts < MOST_GHOSTS do
     local due = held_until(q, lane)
     if due then
+      lane_state.mark(q, "h")
       call("ZADD", q.lane_held, clock.text(due), lane.name)
       signals.delay(q)
       break
@@ -94,13 +96,7 @@ end
 -- The job comes to rest in its lane. In front of all others goes what has run and was turned back.
 local function rest(q, lane, job, is_front)
   lane_state.know_place(q, job)
-  if #lane.out == 0 and lane_state.depth(lane) == 0 then
-    call("ZADD", q.lanes, "0", lane.name)
-  end
-  if call("ZADD", lane.key, is_front and "-inf" or job.order, lane_state.member_of(job)) == 1 then
-    lane_state.count(lane, 1)
-  end
-  call("ZADD", q.lane_waiting, q.now_text, job.id)
+  lane_state.add_resting(q, lane, is_front and "-inf" or job.order, lane_state.member_of(job))
 end
 
 -- Settle: a job that was nowhere comes to rest; whoever calls this lets the lane go on.
@@ -108,53 +104,54 @@ function lanes.arrive(q, job)
   rest(q, lane_state.open(q, job.lane), job)
 end
 
--- Settle: the lane goes on if it can.
+-- Settle: the lane goes on if it can, and is forgotten if it is empty.
 function lanes.release(q, name)
   local lane = lane_state.open(q, name)
   release(q, lane)
-  lane_state.save(q, lane)
+  lane_state.touch(q, lane)
 end
 
 -- Settle: a job that is nowhere takes its place in its lane, or goes out at once.
 function lanes.enter(q, job)
   local lane = lane_state.open(q, job.lane)
-  if #lane.out >= lane.concurrency then
+  if not lane_state.has_room(lane) then
     rest(q, lane, job)
-    return
-  end
-  if lane_state.depth(lane) > 0 or lane_state.is_blocked(lane) or lane_state.settings(q).ordering_delay > 0 then
+  elseif lane_state.is_blocked(lane) or lane_state.rules(q).ordering_delay > 0 or lane_state.depth(lane) > 0 then
     rest(q, lane, job)
     release(q, lane)
   else
-    if #lane.out == 0 then
-      call("ZADD", q.lanes, "0", lane.name)
-    end
     let_out(q, lane, job.id, job.priority)
   end
-  lane_state.save(q, lane)
 end
 
 -- Settle: a job that is nowhere waits for its time. Its lane does not wait for it.
 function lanes.postpone(q, id, due)
+  lane_state.mark(q, "d")
   call("ZADD", q.lane_delayed, clock.text(due), id)
-  call("ZADD", q.lane_waiting, NOT_YET, id)
+  lane_state.set_waiting(q, id, NOT_YET)
   signals.delay(q)
 end
 
--- Check: what a fetch does with a job of a lane: it passes if it is out; it enters if there is room and none before
--- it; else it goes back. `job` has its place.
-function lanes.gate(q, job)
+-- Check: the usual case of the gate: the job is out and nothing speaks against it.
+function lanes.is_free(q, name, id)
   local released = rawget(q, "lane_released")
-  if released and released[job.id] then
-    return "pass"
+  if released and released[id] then
+    return true
   end
+  local lane = lane_state.open(q, name)
+  return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
+end
+
+-- Check: what a fetch does with a job of a lane that is not free: it passes if it is out; it enters if there is room
+-- and none before it; else it goes back. `job` has its place.
+function lanes.gate(q, job)
   local lane = lane_state.open(q, job.lane)
   if lane_state.is_blocked(lane) then
     return "back"
   end
   local at = lane_state.position(lane, job.id)
   if not at then
-    if #lane.out >= lane.concurrency then
+    if not lane_state.has_room(lane) then
       return "back"
     end
     local first = lane_state.depth(lane) > 0 and call("ZRANGE", lane.key, "0", "0", "WITHSCORES") or {}
@@ -162,12 +159,13 @@ function lanes.gate(q, job)
     local is_first = not other or order < other or (order == other and lane_state.member_of(job) <= first[1])
     return is_first and "enter" or "back"
   end
-  if #lane.out <= lane.concurrency then
+  local out = lane_state.out(lane)
+  if #out <= lane.concurrency then
     return "pass"
   end
   -- More are out than may be: the limit was lowered. The first ones go on, once those that run are few enough.
   local running = 0
-  for _, other in ipairs(lane.out) do
+  for _, other in ipairs(out) do
     if other ~= job.id and leases.is_held(q, other) then
       running = running + 1
     end
@@ -178,49 +176,37 @@ end
 -- Write: the gate let in a job that was not out.
 function lanes.let_in(q, job)
   local lane = lane_state.open(q, job.lane)
-  if #lane.out == 0 and lane_state.depth(lane) == 0 then
-    call("ZADD", q.lanes, "0", lane.name)
-  elseif lane_state.depth(lane) > 0 and call("ZREM", lane.key, lane_state.member_of(job)) == 1 then
-    lane_state.count(lane, -1)
-    call("ZREM", q.lane_waiting, job.id)
-  end
-  lane.out[#lane.out + 1] = job.id
-  lane.is_changed = true
-  lane_state.save(q, lane)
+  lane_state.drop_resting(q, lane, lane_state.member_of(job))
+  lane_state.add_out(q, lane, job.id)
 end
 
 -- Settle: the gate sent a job back, which has been taken out of the ready order.
 function lanes.turn_back(q, job)
   local lane = lane_state.open(q, job.lane)
-  local was_out = lane_state.position(lane, job.id) ~= nil
+  local was_out = lane_state.drop(q, lane, job.id)
   rest(q, lane, job, was_out and job.has_run)
-  lane_state.drop(lane, job.id)
   release(q, lane)
-  lane_state.save(q, lane)
 end
 
 -- Settle: the job has finished for good, and the lane goes on, or halts where the queue wants that.
 function lanes.finished(q, job, outcome)
   local lane = lane_state.open(q, job.lane)
-  lane_state.drop(lane, job.id)
-  if outcome == "failed" and lane_state.settings(q).halts then
+  lane_state.drop(q, lane, job.id)
+  if outcome == "failed" and lane_state.rules(q).on_failure == "halt" then
     lane_state.set_own(q, lane, { is_halted = true })
   end
   release(q, lane)
-  lane_state.save(q, lane)
 end
 
 -- Takes a job that is not out from where it rests or waits for its time: `wait`, `delayed`, or nil.
 function lanes.take_out(q, job)
   lane_state.know_place(q, job)
   local lane = lane_state.open(q, job.lane)
-  if lane_state.depth(lane) > 0 and call("ZREM", lane.key, lane_state.member_of(job)) == 1 then
-    lane_state.count(lane, -1)
-    call("ZREM", q.lane_waiting, job.id)
+  if lane_state.depth(lane) > 0 and lane_state.drop_resting(q, lane, lane_state.member_of(job)) then
     return "wait"
   end
-  if call("ZREM", q.lane_delayed, job.id) == 1 then
-    call("ZREM", q.lane_waiting, job.id)
+  if lane_state.rules(q).uses_delayed and call("ZREM", q.lane_delayed, job.id) == 1 then
+    lane_state.set_waiting(q, job.id, false)
     return "delayed"
   end
   return nil
@@ -229,21 +215,20 @@ end
 -- Settle: the job is gone for good; if it was out, the next may go.
 function lanes.removed(q, job)
   local lane = lane_state.open(q, job.lane)
-  if lane_state.drop(lane, job.id) then
+  if lane_state.drop(q, lane, job.id) then
     release(q, lane)
   end
-  lane_state.save(q, lane)
 end
 
 -- A failing job steps aside instead of blocking its lane.
 function lanes.skips(q)
-  return lane_state.settings(q).skips
+  return lane_state.rules(q).on_retry == "skip"
 end
 
 -- Settle: the job, just failed, lets the next go and comes back to its own place: when it is due, or at once.
 function lanes.skip(q, job, due)
   local lane = lane_state.open(q, job.lane)
-  lane_state.drop(lane, job.id)
+  lane_state.drop(q, lane, job.id)
   release(q, lane)
   if due then
     lanes.postpone(q, job.id, due)
@@ -251,7 +236,6 @@ function lanes.skip(q, job, due)
     rest(q, lane, job)
     release(q, lane)
   end
-  lane_state.save(q, lane)
 end
 
 return lanes

@@ -85,7 +85,7 @@ function queue.settings(q)
     limit_duration = tonumber(row[4]),
     max_events = row[5],
     layout = row[6],
-    has_lanes = row[7] and true or false,
+    lanes = row[7],
     keep_groups = row[8],
   }
   q.settings_read = settings

@@ -5,6 +5,7 @@
 
 local clock = require("lib.clock")
 local keys = require("lib.keys")
+local lane_state = require("lib.lane_state")
 local queue = require("lib.queue")
 local signals = require("lib.signals")
 
@@ -42,6 +43,12 @@ end
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
 -- is worth more than an error.
 local function settle(q)
+  if rawget(q, "lane_books") then
+    pcall(lane_state.flush, q)
+  end
+  for _, other in pairs(q.others or {}) do
+    pcall(lane_state.flush, other)
+  end
   pcall(signals.flush, q)
 end
 

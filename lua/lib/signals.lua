@@ -29,7 +29,8 @@ end
 local function next_due(q)
   local first = first_score(q.delayed)
   local due = first and first / 4096
-  if queue.settings(q).has_lanes then
+  local lanes = queue.settings(q).lanes
+  if lanes and string.find(lanes, "[dh]", -3) then
     for _, key in ipairs({ q.lane_delayed, q.lane_held }) do
       local other = first_score(key)
       due = other and due and math.min(due, other) or other or due

@@ -8,7 +8,8 @@ local lane_state = require("lib.lane_state")
 
 return function(q, arg)
   local lane = lane_state.open(q, arg.lane)
-  local out = #lane.out
+  local out_ids = lane_state.out(lane)
+  local out = #out_ids
   local last = arg.last < 0 and out + lane_state.depth(lane) + arg.last or arg.last
   local rows = {}
   local function tell(id)
@@ -18,7 +19,7 @@ return function(q, arg)
     end
   end
   for i = arg.first + 1, math.min(last + 1, out) do
-    tell(lane.out[i])
+    tell(out_ids[i])
   end
   if last >= out then
     for _, member in ipairs(call("ZRANGE", lane.key, math.max(arg.first - out, 0), last - out)) do

@@ -11,7 +11,7 @@ local function describe(q, name)
   local row = first and jobs.fields(q, lane_state.id_of(first), jobs.field.order) or {}
   return {
     name, lane_state.depth(lane), row[1] or "", lane.is_paused and "1" or "", lane.is_halted and "1" or "",
-    lane.own_concurrency and tostring(lane.own_concurrency) or "", unpack(lane.out),
+    lane.own_concurrency and tostring(lane.own_concurrency) or "", unpack(lane_state.out(lane)),
   }
 end
 

@@ -44,8 +44,8 @@ local function withhold(q, arg, status, job)
 end
 
 -- The job as its lane knows it.
-local function in_lane(q, id, flat)
-  local job = { id = id, key = keys.job(q, id) }
+local function in_lane(id, flat)
+  local job = { id = id, order = "0" }
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
     if field == LANE then
@@ -58,7 +58,6 @@ local function in_lane(q, id, flat)
       job.has_run = true
     end
   end
-  job.order = job.order or "0"
   return job
 end
 
@@ -67,7 +66,7 @@ return function(q, arg)
   local id = arg.job_id
   local flat = jobs.read(q, id)
   events.check(q)
-  local started, bytes, is_deferred, has_lane, tie = "1", 0, false, false, nil
+  local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   for i = 1, flat and #flat or 0, 2 do
     local field = flat[i]
     if field == "data" then
@@ -77,7 +76,7 @@ return function(q, arg)
     elseif field == DEFERRED then
       is_deferred = true
     elseif field == LANE then
-      has_lane = true
+      lane = flat[i + 1]
     elseif field == GROUP then
       tie = flat[i + 1]
     end
@@ -91,8 +90,8 @@ return function(q, arg)
     shapes.check(q, "completed", "failed")
   end
   local job, gate
-  if has_lane then
-    job = in_lane(q, id, flat)
+  if lane and (is_withheld or not lanes.is_free(q, lane, id)) then
+    job = in_lane(id, flat)
     gate = lanes.gate(q, job)
     if gate ~= "pass" or is_withheld then
       lanes.check(q, job.lane)

@@ -15,10 +15,11 @@
 local bonds = require("lib.bonds")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
+local events = require("lib.events")
 local finish = require("lib.finish")
 local jobs = require("lib.jobs")
-local events = require("lib.events")
 local lanes = require("lib.lanes")
+local shapes = require("lib.shapes")
 local fail = require("transitions.fail")
 
 return function(q, arg)
@@ -39,6 +40,7 @@ return function(q, arg)
   local is_skipped = job.lane and arg.is_attempt and lanes.skips(q)
   if is_skipped then
     lanes.check(q, job.lane)
+    shapes.check(q, "lane_delayed")
   end
 
   -- write

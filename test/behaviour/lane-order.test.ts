@@ -298,24 +298,24 @@ describe('a delayed job', () => {
 
 describe('an ordering delay', () => {
   it('holds jobs back so that earlier ones can still sort in front', async () => {
-    const hand = timed({ orderingDelayMs: 1000 });
+    const hand = timed({ orderingDelayMs: 1_000_000 });
     const now = Date.now();
-    await hand.add('a2', { orderMs: now - 100 });
-    await hand.add('a3', { orderMs: now + 60_000 });
+    await hand.add('a2', { orderMs: now - 100_000 });
+    await hand.add('a3', { orderMs: now + 60_000_000 });
     expect(await hand.take()).toBeUndefined();
-    await clock!.advance(500);
-    await hand.add('a1', { orderMs: now - 400 });
+    await clock!.advance(500_000);
+    await hand.add('a1', { orderMs: now - 400_000 });
     expect(await hand.take()).toBeUndefined();
-    await clock!.advance(120);
-    // The one from 400 ms ago is due; the next is not.
+    await clock!.advance(120_000);
+    // The one from 400 s ago is due; the next is not.
     const a1 = await taken(hand, 'a1');
     await hand.complete(a1);
     expect(await hand.take()).toBeUndefined();
-    await clock!.advance(300);
+    await clock!.advance(300_000);
     await hand.complete(await taken(hand, 'a2'));
     expect(await hand.take()).toBeUndefined();
     // An order in the future counts from the arrival.
-    await clock!.advance(120);
+    await clock!.advance(120_000);
     expect(await hand.drainByHand()).toEqual(['a3']);
     expect(await hand.leftovers()).toEqual([]);
   });

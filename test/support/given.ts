@@ -165,6 +165,26 @@ export const laneFields = (orderMs = '5', sequence = '1', lane = 'a') => ({
 export const laneMember = (sequence: number, id: string): string =>
   `${String(sequence).padStart(16, '0')}${id}`;
 
+export interface LaneRules {
+  readonly concurrency?: string;
+  readonly onRetry?: string;
+  readonly onFailure?: string;
+  readonly orderingDelayMs?: string;
+  /** Which of the rarely used keys have been used: `o` own settings, `d` delayed, `h` held back. */
+  readonly used?: string;
+}
+
+/** The field of `meta` that says how lanes behave. */
+export const laneRules = (rules: LaneRules = {}) => ({
+  'yoke.lanes': [
+    rules.concurrency ?? '1',
+    rules.onRetry ?? 'block',
+    rules.onFailure ?? 'continue',
+    rules.orderingDelayMs ?? '0',
+    rules.used ?? '-',
+  ].join(' '),
+});
+
 export interface LaneSpec {
   readonly name?: string;
   /** Ids that are out. */
@@ -173,13 +193,13 @@ export interface LaneSpec {
   readonly resting?: readonly string[];
   /** What the lane has of its own. */
   readonly own?: string;
-  readonly meta?: Readonly<Record<string, string>>;
+  readonly rules?: LaneRules;
 }
 
 /** A lane as it lies in the store; the records of those that are out are the test's. */
-export function lane({ name = 'a', out = [], resting = [], own, meta = {} }: LaneSpec): Command[] {
+export function lane({ name = 'a', out = [], resting = [], own, rules = {} }: LaneSpec): Command[] {
   return [
-    hsetOf(`${ROOT}:meta`, { 'yoke.lanes': '1', ...meta }),
+    hsetOf(`${ROOT}:meta`, laneRules({ ...(own === undefined ? {} : { used: 'o' }), ...rules })),
     ['ZADD', `${ROOT}:meta:lanes`, '0', name],
     ...(out.length > 0
       ? [hsetOf(`${ROOT}:meta:lane-out`, { [name]: out.map((id) => `${id.length}:${id}`).join('') })]

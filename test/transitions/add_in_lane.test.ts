@@ -1,7 +1,17 @@
 import { describe, it } from 'vitest';
 import { addManyCall, pushAddInLane } from '../../src/store/generated/engine.ts';
 import { type Changes, events, fields, hash, pushedLeft, scored, text } from '../support/expected.ts';
-import { crowd, hset, NOW, priorityScore, ROOT, type State, states, usedQueue } from '../support/given.ts';
+import {
+  crowd,
+  hset,
+  laneRules,
+  NOW,
+  priorityScore,
+  ROOT,
+  type State,
+  states,
+  usedQueue,
+} from '../support/given.ts';
 import { addition, edgeOf } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
@@ -36,12 +46,12 @@ const out = (id: string): Changes => ({
   'q:wait': pushedLeft(id),
   'q:events': told(id),
   'q:marker': scored('0', 0),
-  'q:meta': fields({ 'yoke.lanes': '1' }),
+  'q:meta': fields(laneRules()),
   'q:meta:lanes': scored('a', 0),
   'q:meta:lane-out': hash({ a: `${id.length}:${id}` }),
 });
 const duplicate: Changes = { 'q:id': text('11'), 'q:events': events(['duplicated', { jobId: '1' }]) };
-const used = usedQueue(ROOT, { 'yoke.lanes': '1' });
+const used = usedQueue(ROOT, laneRules());
 const busy = [
   ...used,
   ['HSET', `${ROOT}:meta:lane-out`, 'a', '1:x'],
@@ -103,24 +113,30 @@ describe('add_in_lane: nothing -> waiting', () => {
       'q:meta:lane-delayed': scored('11', NOW + 500),
       'q:de': scored('11', -1),
       'q:marker': scored('1', NOW + 500),
+      'q:meta': fields(laneRules({ used: 'd' })),
     });
   });
 
   it('two may be out where the queue or the lane says so', async () => {
+    const { 'q:meta': _, ...same } = out('11');
     const two: Changes = {
-      ...out('11'),
+      ...same,
       'q:meta:lane-out': hash({ a: '1:x2:11' }),
     };
     await expectChange(
       tables,
-      [...busy, hset(`${ROOT}:meta`, { 'yoke.laneConcurrency': '2' })],
+      [...busy, hset(`${ROOT}:meta`, laneRules({ concurrency: '2' }))],
       add({}),
       ['added', '11'],
       two,
     );
     await expectChange(
       tables,
-      [...busy, hset(`${ROOT}:meta:lane-settings`, { a: '2' })],
+      [
+        ...busy,
+        hset(`${ROOT}:meta`, laneRules({ used: 'o' })),
+        hset(`${ROOT}:meta:lane-settings`, { a: '2' }),
+      ],
       add({}),
       ['added', '11'],
       two,
@@ -131,7 +147,11 @@ describe('add_in_lane: nothing -> waiting', () => {
     for (const own of ['p', 'h', 'ph3']) {
       await expectChange(
         tables,
-        [...used, hset(`${ROOT}:meta:lane-settings`, { a: own })],
+        [
+          ...used,
+          hset(`${ROOT}:meta`, laneRules({ used: 'o' })),
+          hset(`${ROOT}:meta:lane-settings`, { a: own }),
+        ],
         add({}),
         ['added', '11'],
         { ...resting(11), 'q:meta:lanes': scored('a', 0) },
@@ -140,7 +160,7 @@ describe('add_in_lane: nothing -> waiting', () => {
   });
 
   it('with an ordering delay it is held back, from its order or its arrival, whichever is earlier', async () => {
-    const given = [...used, hset(`${ROOT}:meta`, { 'yoke.orderingDelayMs': '500' })];
+    const given = [...used, hset(`${ROOT}:meta`, laneRules({ orderingDelayMs: '500' }))];
     for (const order of [NOW - 100, NOW + 9_000]) {
       const due = Math.min(order, NOW) + 500;
       await expectChange(tables, given, add({ order: String(order) }), ['added', '11'], {
@@ -148,6 +168,7 @@ describe('add_in_lane: nothing -> waiting', () => {
         'q:meta:lanes': scored('a', 0),
         'q:meta:lane-held': scored('a', due),
         'q:marker': scored('1', due),
+        'q:meta': fields(laneRules({ orderingDelayMs: '500', used: 'h' })),
       });
     }
   });

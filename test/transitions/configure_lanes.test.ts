@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import { configureLanesCall } from '../../src/store/generated/engine.ts';
 import { fields } from '../support/expected.ts';
-import { crowd, hset, ROOT } from '../support/given.ts';
+import { crowd, hset, laneRules, ROOT } from '../support/given.ts';
 import { expectChange, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -14,12 +14,7 @@ const configure = (change: object) => ({
 describe('configure_lanes', () => {
   it('writes what is given and says whether it was new', async () => {
     const all = { concurrency: '3', onRetry: 'skip', onFailure: 'halt', orderingDelay: '50' };
-    const stored = {
-      'yoke.laneConcurrency': '3',
-      'yoke.laneOnRetry': 'skip',
-      'yoke.laneOnFailure': 'halt',
-      'yoke.orderingDelayMs': '50',
-    };
+    const stored = laneRules({ concurrency: '3', onRetry: 'skip', onFailure: 'halt', orderingDelayMs: '50' });
     await expectChange(tables, crowd(), configure(all), ['changed'], { 'q:meta': fields(stored) });
     await expectChange(tables, [...crowd(), hset(`${ROOT}:meta`, stored)], configure(all), ['same'], {});
     await expectChange(tables, crowd(), configure({}), ['same'], {});
@@ -28,7 +23,7 @@ describe('configure_lanes', () => {
       [...crowd(), hset(`${ROOT}:meta`, stored)],
       configure({ onRetry: 'block' }),
       ['changed'],
-      { 'q:meta': fields({ 'yoke.laneOnRetry': 'block' }) },
+      { 'q:meta': fields(laneRules({ concurrency: '3', onFailure: 'halt', orderingDelayMs: '50' })) },
     );
   });
 });

@@ -36,6 +36,7 @@ import {
   crowd,
   type JobSpec,
   job,
+  type LaneRules,
   lane,
   laneFields,
   NOW,
@@ -446,8 +447,8 @@ const list: Edge[] = [
 ];
 
 // The same for a job that is out of its lane, with two that rest behind it.
-const inLane = (meta: Record<string, string> = {}): Pick<Edge, 'given' | 'spec'> => ({
-  given: [...crowd(), ...lane({ out: [ID], resting: ['r1', 'r2'], meta })],
+const inLane = (rules: LaneRules = {}): Pick<Edge, 'given' | 'spec'> => ({
+  given: [...crowd(), ...lane({ out: [ID], resting: ['r1', 'r2'], rules })],
   spec: { fields: laneFields() },
 });
 const laned = (
@@ -458,12 +459,12 @@ const laned = (
   const edge = list.find((row) => row.transition === transition)!;
   return { ...edge, title: `${edge.title}, ${title}`, given: given!, spec: { ...edge.spec, ...spec } };
 };
-const skips = inLane({ 'yoke.laneOnRetry': 'skip' });
+const skips = inLane({ onRetry: 'skip' });
 
 const inLanes: Edge[] = [
   laned('complete', 'in a lane'),
   laned('fail', 'in a lane'),
-  laned('fail', 'in a lane that halts', inLane({ 'yoke.laneOnFailure': 'halt' })),
+  laned('fail', 'in a lane that halts', inLane({ onFailure: 'halt' })),
   laned('retry', 'in a lane'),
   laned('retry', 'in a lane where it steps aside', skips),
   laned('delay', 'in a lane'),

@@ -9,7 +9,7 @@ const free = (most = 100) => ({ call: freeLanesCall, argv: freeLanesCall.encode(
 const plain = fields({ lane: undefined, orderMs: undefined, laneSeq: undefined });
 const given = [
   ...usedQueue(),
-  ...lane({ out: ['1'], resting: ['r1', 'r2'], own: 'p' }),
+  ...lane({ out: ['1'], resting: ['r1', 'r2'], own: 'p', rules: { used: 'od' } }),
   ...job('active', { fields: laneFields() }),
   hset(`${ROOT}:late`, record(laneFields())),
   ['ZADD', `${ROOT}:meta:lane-delayed`, String(NOW + 50), 'late'] as [string, ...string[]],

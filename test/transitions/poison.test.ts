@@ -71,14 +71,16 @@ const tolerated: Record<string, string> = {
     'a lane that cannot be read is told, and keeps nobody from being healed',
   'the call free_lanes, r1': 'a resting job without a record is forgotten',
   'the call remove_lane, r1': 'the same, and what lies in its place is left',
+  'the call free_lanes, meta:lane:a': 'a lane that cannot be read has nobody resting in it',
+  'complete, meta:lane:a': 'the same: whoever ends a job must not fail for it',
+  'fail, meta:lane:a': 'the same',
   'complete, r1': 'a lane passes over an id that stands for no job',
   'fail, r1': 'the same',
   'retry, r1': 'the same',
   'delay, r1': 'the same',
   'remove, r1': 'the same',
   'the call set_lane, r1': 'the same',
-  'delay, meta:lane-delayed': 'a marker is a hint, as below',
-  'delay, meta:lane-held': 'the same',
+  'delay, meta:lane-held': 'a marker is a hint, as below',
   'the call signal, delayed':
     'a marker is a hint: the other one is written though this one cannot be computed',
 };

@@ -153,7 +153,7 @@ export const queueRequests: readonly QueueRequest[] = [
     argv: freeLanesCall.encode({ most }),
     given: [
       ...crowd(),
-      ...lane({ out: ['x1'], resting: ['r1'] }),
+      ...lane({ out: ['x1'], resting: ['r1'], rules: { used: 'd' } }),
       ['ZADD', `${ROOT}:meta:lane-delayed`, String(NOW + 5), 'w1'],
     ],
     refusals: [],

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import { setLaneCall } from '../../src/store/generated/engine.ts';
-import { type Changes, gone, hash, list, scored, without } from '../support/expected.ts';
-import { lane, NOW, usedQueue } from '../support/given.ts';
+import { type Changes, fields, gone, hash, list, scored, without } from '../support/expected.ts';
+import { lane, laneRules, NOW, usedQueue } from '../support/given.ts';
 import { expectChange, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -21,6 +21,7 @@ describe('set_lane', () => {
   it('pauses a lane, which is listed from then on', async () => {
     const given = [...usedQueue(), ...lane({ name: 'b' })];
     await expectChange(tables, given, set({ pauses: true }), ['changed'], {
+      'q:meta': fields(laneRules({ used: 'o' })),
       'q:meta:lane-settings': hash({ a: 'p' }),
       'q:meta:lanes': scored('a', 0),
     });
@@ -48,6 +49,7 @@ describe('set_lane', () => {
     await expectChange(tables, given, set({ concurrency: '2' }), ['changed'], {
       ...released,
       'q:meta:lane-out': hash({ a: '1:x2:r1' }),
+      'q:meta': fields(laneRules({ used: 'o' })),
       'q:meta:lane-settings': hash({ a: '2' }),
     });
     await expectChange(
@@ -60,8 +62,8 @@ describe('set_lane', () => {
   });
 
   it('a lane whose first job is held back stays held', async () => {
-    const meta = { 'yoke.orderingDelayMs': '20000' };
-    const held = [...usedQueue(), ...lane({ own: 'p', resting: ['r1'], meta })];
+    const rules = { orderingDelayMs: '20000', used: 'o' };
+    const held = [...usedQueue(), ...lane({ own: 'p', resting: ['r1'], rules })];
     // The order is long past, so it is due; with an order of its arrival it is not.
     await expectChange(
       tables,
@@ -70,6 +72,7 @@ describe('set_lane', () => {
       ['changed'],
       {
         'q:meta:lane-settings': gone,
+        'q:meta': fields(laneRules({ ...rules, used: 'oh' })),
         'q:meta:lane-held': scored('a', NOW - 9_000 + 20_000),
         'q:marker': scored('1', NOW - 9_000 + 20_000),
       },
