@@ -43,11 +43,12 @@ end
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
 -- is worth more than an error.
 local function settle(q)
-  if rawget(q, "lane_books") then
+  if q.family then
+    for _, member in pairs(q.family) do
+      pcall(lane_state.flush, member)
+    end
+  elseif rawget(q, "lane_books") then
     pcall(lane_state.flush, q)
-  end
-  for _, other in pairs(q.others or {}) do
-    pcall(lane_state.flush, other)
   end
   pcall(signals.flush, q)
 end
