@@ -219,17 +219,22 @@ local function render(_, outcome)
     whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
 end
 
--- Only ids are kept for a call that is sent again.
-local function keep(outcome)
-  local kept = {
-    whole(outcome.limited_ms), whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble,
-    #outcome.refused, #outcome.ids,
-  }
-  for _, list in ipairs({ outcome.refused, outcome.ids, outcome.ghosts }) do
-    for i = 1, #list do
-      kept[#kept + 1] = list[i]
-    end
+local function append(list, others)
+  local count = #list
+  for i = 1, #others do
+    list[count + i] = others[i]
   end
+end
+
+-- Only ids are kept for a call that is sent again: the list of ids, the others behind it, and last where each ends.
+local function keep(outcome)
+  local kept, id_count, refused_count = outcome.ids, #outcome.ids, #outcome.refused
+  append(kept, outcome.refused)
+  append(kept, outcome.ghosts)
+  local count = #kept
+  kept[count + 1], kept[count + 2] = whole(outcome.limited_ms), whole(math.floor(outcome.due))
+  kept[count + 3], kept[count + 4] = outcome.is_more and "1" or "", outcome.trouble
+  kept[count + 5], kept[count + 6] = id_count, id_count + refused_count
   return cmsgpack.pack(kept)
 end
 
@@ -253,10 +258,10 @@ end
 -- Jobs whose lease this worker still has are read anew.
 local function again(q, packed, arg)
   local kept = cmsgpack.unpack(packed)
-  local refused_end = 6 + kept[5]
-  local ids_end = refused_end + kept[6]
+  local count = #kept - 6
+  local ids_end, refused_end = kept[count + 5], kept[count + 6]
   local records = {}
-  for i = refused_end + 1, ids_end do
+  for i = 1, ids_end do
     local id = kept[i]
     local flat = (arg.token == "0" or call("GET", keys.lock(q, id)) == arg.token) and jobs.read(q, id)
     if flat then
@@ -264,7 +269,8 @@ local function again(q, packed, arg)
       records[#records + 1], records[#records + 2] = id, flat
     end
   end
-  return reply_of(part(kept, 7, refused_end), records, part(kept, ids_end + 1, #kept), kept[1], kept[2], kept[3], kept[4])
+  return reply_of(part(kept, ids_end + 1, refused_end), records, part(kept, refused_end + 1, count),
+    kept[count + 1], kept[count + 2], kept[count + 3], kept[count + 4])
 end
 
 return {

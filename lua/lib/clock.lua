@@ -20,7 +20,13 @@ end
 
 -- Whole numbers as plain digits: some servers print a Lua number such as 3e8 in exponent form.
 -- tostring does that up to fourteen digits and is quicker. A number handed to a command costs twice a string.
+-- Counts of attempts and the like are printed once.
+local SMALL = { [0] = "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" }
+
 function clock.text(number)
+  if SMALL[number] then
+    return SMALL[number]
+  end
   if number < 1e14 and number > -1e14 then
     return tostring(number)
   end

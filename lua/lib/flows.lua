@@ -126,8 +126,8 @@ end
 
 -- Check: why a parent may not complete yet; nil where it may.
 function flows.refusal(q, id)
-  local dependencies = keys.of_job(q, id, "dependencies")
-  local unsuccessful = keys.of_job(q, id, "unsuccessful")
+  local key, tail = keys.job(q, id), keys.tail
+  local dependencies, unsuccessful = key .. tail.dependencies, key .. tail.unsuccessful
   if leases.is_plain(q, dependencies, unsuccessful) then
     return nil
   end
