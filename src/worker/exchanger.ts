@@ -30,6 +30,9 @@ interface PendingFinish {
 }
 
 const MOST_FINISHES = 128;
+// More than this is shared among the calls that may be on their way, so that the server works on one while the handlers
+// of the other's jobs run. Fewer are not worth a call of their own.
+const WORTH_SHARING = 16;
 const MOST_FETCHED = 128;
 
 export class Exchanger {
@@ -69,7 +72,9 @@ export class Exchanger {
   /** There may be work: ask for it with the next call. */
   fetch(): void {
     this.#wantsWork = true;
-    this.schedule();
+    // With nothing in hand there is nobody whose outcome could join.
+    if (this.#settings.isAnyRunning() || this.#flights.size > 0) this.schedule();
+    else this.#send();
   }
 
   /** At the end of this turn, so that what else finishes in it joins the same call. */
@@ -91,10 +96,14 @@ export class Exchanger {
   }
 
   #send(): void {
-    while (this.#flights.size < this.#leases.session.roundTrip.mostInFlight) {
-      const finishes = this.#finishes.splice(0, MOST_FINISHES);
+    for (;;) {
+      const callCount = this.#leases.session.roundTrip.mostInFlight - this.#flights.size;
+      if (callCount <= 0) return;
+      const shareOf = (count: number) => Math.max(WORTH_SHARING, Math.ceil(count / callCount));
+      const finishes = this.#finishes.splice(0, Math.min(MOST_FINISHES, shareOf(this.#finishes.length)));
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
-      const wanted = Math.max(0, Math.min(free, MOST_FETCHED, this.#settings.mostPerFetch()));
+      const most = Math.min(MOST_FETCHED, shareOf(free), this.#settings.mostPerFetch());
+      const wanted = Math.max(0, Math.min(free, most));
       if (finishes.length === 0 && wanted === 0) return;
       // What one call may not ask for goes with the next, at once.
       this.#wantsWork = wanted > 0 && wanted < free;
