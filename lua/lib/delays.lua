@@ -48,13 +48,13 @@ function delays.promote_due(q)
     events.check(q)
   end
   for _, id in ipairs(ids) do
-    local job = jobs.load(q, id)
-    if job then
-      ready.check(q, job.priority)
+    local priority = jobs.priority(q, id)
+    if priority then
+      ready.check(q, priority)
     end
     call("ZREM", q.delayed, id)
-    if job then
-      ready.enqueue(q, id, job.priority, false)
+    if priority then
+      ready.enqueue(q, id, priority, false)
       events.append(q, "waiting", "jobId", id, "prev", "delayed")
       jobs.set(q, id, "delay", "0")
     end

@@ -62,6 +62,15 @@ function jobs.load_brief(q, id)
   }
 end
 
+-- The priority of a job that is to be put into the ready order; nil where `load` finds no job.
+function jobs.priority(q, id)
+  local row = read("HMGET", keys.job(q, id), "name", "timestamp", "ats", "processedOn", "priority")
+  if not row or not row[1] and not row[2] and not row[3] and not row[4] then
+    return nil
+  end
+  return tonumber(row[5]) or 0
+end
+
 function jobs.load(q, id)
   local row = read("HMGET", keys.job(q, id), unpack(KNOWN))
   -- A record without a name and a time is no job; a foreign client's half-written ghost has neither.

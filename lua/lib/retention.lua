@@ -25,7 +25,11 @@ end
 
 local function erase(q, ids)
   for _, id in ipairs(ids) do
-    local job = jobs.load(q, id)
+    local job = jobs.load_brief(q, id)
+    -- A group looks at more of its member than others do.
+    if job and job.group then
+      job = jobs.load(q, id)
+    end
     if job then
       bonds.expired(q, job)
     end
