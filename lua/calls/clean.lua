@@ -56,20 +56,22 @@ local function candidates(q, key, arg)
   return call("LRANGE", key, arg.limit > 0 and -arg.limit or 0, -1), false
 end
 
--- What rests in lanes is waiting, and what waits there for its time is delayed; both come after the others.
-local function in_lanes(q, arg, looked_at)
+-- What rests in lanes is waiting, and what waits there for its time is delayed.
+local function in_lanes(q, arg)
   if arg.state ~= "wait" and arg.state ~= "delayed" or not queue.settings(q).has_lanes then
     return {}
   end
-  local most = arg.limit > 0 and arg.limit - looked_at or MOST_IN_RANGE
-  if most <= 0 then
-    return {}
-  end
+  local most = arg.limit > 0 and math.min(arg.limit, MOST_IN_RANGE) or MOST_IN_RANGE
   local not_yet = call("ZCARD", q.lane_delayed)
-  if arg.state == "delayed" then
-    return call("ZRANGE", q.lane_waiting, 0, math.min(most, not_yet) - 1)
+  if arg.state == "wait" then
+    return call("ZRANGE", q.lane_waiting, not_yet, math.min(not_yet + most, MOST_IN_RANGE) - 1)
   end
-  return call("ZRANGE", q.lane_waiting, not_yet, not_yet + most - 1)
+  return not_yet > 0 and call("ZRANGE", q.lane_waiting, 0, math.min(most, not_yet) - 1) or {}
+end
+
+local function told(q, cleaned)
+  events.append(q, "cleaned", "count", #cleaned)
+  return cleaned
 end
 
 return {
@@ -79,10 +81,25 @@ return {
     shapes.check(q, arg.state)
 
     -- write
+    local cleaned = {}
+    -- First those that rest in lanes: the end of one that is out lets the next out.
+    local laned = in_lanes(q, arg)
+    for _, id in ipairs(laned) do
+      if #cleaned >= arg.most then
+        break
+      end
+      if is_due(q, id, arg.state, tonumber(arg.cutoff)) then
+        removal.discard(q, nil, false, id)
+        cleaned[#cleaned + 1] = id
+      end
+    end
+    if arg.limit > 0 and #laned >= arg.limit then
+      return told(q, cleaned)
+    end
+    arg.limit = arg.limit > 0 and arg.limit - #laned or 0
     local is_list = arg.state == "wait" or arg.state == "paused" or arg.state == "active"
     local key = q[arg.state]
     local ids, is_sure = candidates(q, key, arg)
-    local cleaned = {}
     -- Lists are walked from the tail: the oldest first.
     for i = is_list and #ids or 1, is_list and 1 or #ids, is_list and -1 or 1 do
       if #cleaned >= arg.most then
@@ -94,17 +111,7 @@ return {
         cleaned[#cleaned + 1] = id
       end
     end
-    for _, id in ipairs(#cleaned < arg.most and in_lanes(q, arg, #ids) or {}) do
-      if #cleaned >= arg.most then
-        break
-      end
-      if is_due(q, id, arg.state, tonumber(arg.cutoff)) then
-        removal.discard(q, nil, false, id)
-        cleaned[#cleaned + 1] = id
-      end
-    end
-    events.append(q, "cleaned", "count", #cleaned)
-    return cleaned
+    return told(q, cleaned)
   end,
   render = items.as_is,
 }

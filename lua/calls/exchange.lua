@@ -8,7 +8,7 @@
 --- @arg    max_bytes       int      the fetch ends after this much payload
 --- @arg    after_finish    flag     fetch only if all that was handed in was accepted
 --- @items  complete | fail | retry | delay | give_back | await_children
---- @reply  finished, fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
+--- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
 local delays = require("lib.delays")
 local events = require("lib.events")
 local items = require("lib.items")
@@ -24,8 +24,8 @@ local retry = require("transitions.retry")
 
 -- Whoever retries at once competes with what has come due meanwhile, so that goes first.
 local function promote_first(q)
-  if not rawget(q, "has_promoted") then
-    rawset(q, "has_promoted", true)
+  if not q.has_promoted then
+    q.has_promoted = true
     delays.promote_due(q)
     if queue.settings(q).has_lanes then
       lane_times.promote_due(q)
@@ -130,12 +130,13 @@ local function is_empty(q)
   return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
 end
 
--- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
-local ACCEPTED = { ok = true, failed = true, cancelled = true }
+-- Accepted, though not as it was handed in: the job's group decides otherwise.
+local ACCEPTED = { failed = true, cancelled = true }
 
-local function has_refused(outcome)
-  for i = 1, #outcome.finished, 2 do
-    if not ACCEPTED[outcome.finished[i]] then
+-- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
+local function has_refusal(told)
+  for i = 2, #told, 3 do
+    if not ACCEPTED[told[i]] then
       return true
     end
   end
@@ -143,7 +144,8 @@ local function has_refused(outcome)
 end
 
 local function look_for_work(q, arg, outcome)
-  if arg.after_finish and has_refused(outcome) then
+  -- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
+  if arg.after_finish and has_refusal(outcome.refused) then
     return
   end
   local is_settled = false
@@ -168,7 +170,7 @@ local function look_for_work(q, arg, outcome)
     end
     is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
   end
-  if #outcome.ids == 0 and not is_settled and rawget(q, "has_finished") and is_empty(q) then
+  if #outcome.ids == 0 and not is_settled and q.has_finished and is_empty(q) then
     events.append(q, "drained")
   end
 end
@@ -176,7 +178,8 @@ end
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
   local outcome = {
-    finished = items.run(q, batch, transitions), ids = {}, ghosts = {}, records = {}, turned_back = 0, limited_ms = 0, due = 0,
+    refused = items.refused(q, batch, transitions), ids = {}, ghosts = {}, records = {},
+    turned_back = 0, limited_ms = 0, due = 0, is_more = false, trouble = "",
   }
   -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
   pcall(retention.apply, q)
@@ -190,6 +193,34 @@ local function run(q, arg, batch)
   return outcome
 end
 
+local function whole(number)
+  return number == 0 and "0" or string.format("%.0f", number)
+end
+
+local function reply_of(refused, records, ghosts, limited_ms, due, is_more, trouble)
+  return "[" .. items.text(refused) .. "," .. items.text(records) .. "," .. items.text(ghosts) .. ',"' .. limited_ms
+    .. '","' .. due .. '","' .. is_more .. '",' .. (trouble == "" and '""' or cjson.encode(trouble)) .. "]"
+end
+
+local function render(_, outcome)
+  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
+    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
+end
+
+-- Only ids are kept for a call that is sent again.
+local function keep(outcome)
+  local kept = {
+    whole(outcome.limited_ms), whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble,
+    #outcome.refused, #outcome.ids,
+  }
+  for _, list in ipairs({ outcome.refused, outcome.ids, outcome.ghosts }) do
+    for i = 1, #list do
+      kept[#kept + 1] = list[i]
+    end
+  end
+  return cmsgpack.pack(kept)
+end
+
 -- The worker counts the start itself, from the record as it was before the claim.
 local function forget_start(flat)
   for i = 1, #flat, 2 do
@@ -199,28 +230,34 @@ local function forget_start(flat)
   end
 end
 
--- Only ids are kept for a call that is sent again; jobs whose lease this worker still has are read anew.
-local function read_again(q, ids, token)
+local function part(list, first, last)
+  local taken = {}
+  for i = first, last do
+    taken[#taken + 1] = list[i]
+  end
+  return taken
+end
+
+-- Jobs whose lease this worker still has are read anew.
+local function again(q, packed, arg)
+  local kept = cmsgpack.unpack(packed)
+  local refused_end = 6 + kept[5]
+  local ids_end = refused_end + kept[6]
   local records = {}
-  for _, id in ipairs(ids) do
-    local flat = (token == "0" or call("GET", keys.lock(q, id)) == token) and jobs.read(q, id)
+  for i = refused_end + 1, ids_end do
+    local id = kept[i]
+    local flat = (arg.token == "0" or call("GET", keys.lock(q, id)) == arg.token) and jobs.read(q, id)
     if flat then
       forget_start(flat)
       records[#records + 1], records[#records + 2] = id, flat
     end
   end
-  return records
-end
-
-local function render(q, outcome, arg)
-  local fetched = outcome.records or read_again(q, outcome.ids, arg.token)
-  return {
-    outcome.finished, fetched, outcome.ghosts, string.format("%.0f", outcome.limited_ms),
-    string.format("%.0f", math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble or "",
-  }
+  return reply_of(part(kept, 7, refused_end), records, part(kept, ids_end + 1, #kept), kept[1], kept[2], kept[3], kept[4])
 end
 
 return {
   run = run,
   render = render,
+  keep = keep,
+  again = again,
 }

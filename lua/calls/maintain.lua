@@ -8,6 +8,7 @@
 local events = require("lib.events")
 local group_care = require("lib.group_care")
 local items = require("lib.items")
+local lane_upkeep = require("lib.lane_upkeep")
 local shapes = require("lib.shapes")
 local reclaim = require("transitions.reclaim")
 
@@ -64,7 +65,9 @@ return {
     events.trim(q)
     local recovered = recover(q, arg)
     suspect_all(q)
-    group_care.tick(q, arg.interval_ms)
+    -- Tidying up: what cannot be read keeps no stalled job from being recovered.
+    pcall(lane_upkeep.tick, q)
+    pcall(group_care.tick, q, arg.interval_ms)
     return { recovered, "0" }
   end,
   render = items.as_is,

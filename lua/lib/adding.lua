@@ -5,6 +5,7 @@ local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lane_state = require("lib.lane_state")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
 local ready = require("lib.ready")
@@ -56,7 +57,7 @@ function adding.write_in_lane(q, arg, id, counter, due, ties)
   ties[#ties + 1], ties[#ties + 2] = jobs.field.lane, arg.lane
   ties[#ties + 1], ties[#ties + 2] = jobs.field.order, order
   ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
-  lanes.mark(q)
+  lane_state.mark(q)
   jobs.store(q, id, arg, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if due then

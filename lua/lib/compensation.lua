@@ -157,10 +157,10 @@ local function scan_ms(group, members)
   for _, member in ipairs(members) do
     if member.status == "pending" then
       local p = queue.other(group.home, member.root)
-      local length = rawget(p, "wait_length")
+      local length = p.wait_length
       if not length then
         length = call("LLEN", p.wait)
-        rawset(p, "wait_length", length)
+        p.wait_length = length
       end
       entries = entries + length
     end

@@ -38,6 +38,11 @@ end
 -- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
 -- back to life as an empty job.
 function delays.promote_due(q)
+  -- Mostly there is none, and then the limit is not worth printing.
+  local first = tonumber(call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")[2])
+  if not first or first >= (q.now + 1) * SLOT then
+    return 0
+  end
   local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", clock.text((q.now + 1) * SLOT - 1), "LIMIT", "0", MOST_PER_CALL)
   if #ids > 0 then
     events.check(q)

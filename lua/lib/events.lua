@@ -23,13 +23,17 @@ function events.capped(q, name, ...)
   call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
 end
 
--- Once per call is enough: trimming is approximate anyway.
+-- Approximate trimming drops whole nodes of the stream, and a node holds up to this many events: before there are
+-- as many too many, it mostly finds nothing to drop.
+local NODE = 100
+
+-- Once per call is enough.
 function events.trim(q)
-  if not rawget(q, "is_trimmed") then
-    rawset(q, "is_trimmed", true)
+  if not q.is_trimmed then
+    q.is_trimmed = true
     local most = max_events(q)
-    local length = rawget(q, "events_length")
-    if not length or length > tonumber(most) then
+    local length = q.events_length
+    if not length or length > tonumber(most) + NODE then
       call("XTRIM", q.events, "MAXLEN", "~", most)
     end
   end
@@ -38,8 +42,8 @@ end
 -- A check-read: refuses with an error before anything is written if the stream's key holds something else. The
 -- length it brings tells later whether there is anything to trim.
 function events.check(q)
-  if not rawget(q, "events_length") then
-    rawset(q, "events_length", call("XLEN", q.events))
+  if not q.events_length then
+    q.events_length = call("XLEN", q.events)
   end
 end
 

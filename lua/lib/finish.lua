@@ -1,6 +1,7 @@
 -- What complete and fail have in common: the job leaves `active` for good.
 
 local bonds = require("lib.bonds")
+local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
@@ -32,7 +33,7 @@ end
 
 -- Write: false where the job was not active, and then nothing has changed.
 function finish.leave_active(q, job, token)
-  if call("LREM", q.active, -1, job.id) == 0 then
+  if call("LREM", q.active, "-1", job.id) == 0 then
     return false
   end
   leases.drop(q, job.id, token)
@@ -58,7 +59,7 @@ end
 
 -- Settle: bonds, record, retention. The events follow in the transition, which knows their names.
 function finish.record(q, job, target, value, keep)
-  rawset(q, "has_finished", true)
+  q.has_finished = true
   events.trim(q)
   bonds.finished(q, job, target, value)
   job.attempts_made = job.attempts_made + 1
@@ -69,7 +70,7 @@ function finish.record(q, job, target, value, keep)
   end
   local set = target == "completed" and q.completed or q.failed
   call("ZADD", set, q.now_text, job.id)
-  call("HSET", job.key, jobs.field.attempts_made, tostring(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
+  call("HSET", job.key, jobs.field.attempts_made, clock.text(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
     value, "finishedOn", q.now_text)
   retention.ask(q, set, keep)
 end

@@ -90,6 +90,11 @@ function jobs.load(q, id)
   }
 end
 
+-- Some fields of a record; nil where there is none. For reads that must not fail.
+function jobs.fields(q, id, ...)
+  return read("HMGET", keys.job(q, id), ...)
+end
+
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
   local flat = read("HGETALL", keys.job(q, id))

@@ -31,12 +31,12 @@ end
 
 -- `stalled` is usually empty; asking once per call saves a write per job.
 local function has_suspects(q)
-  local known = rawget(q, "has_suspects")
-  if known == nil then
-    known = call("SCARD", q.stalled) > 0
-    rawset(q, "has_suspects", known)
+  local known = q.suspects
+  if not known then
+    known = call("SCARD", q.stalled)
+    q.suspects = known
   end
-  return known
+  return known > 0
 end
 
 leases.look = has_suspects
@@ -44,11 +44,11 @@ leases.look = has_suspects
 -- None of these keys exists. Whether there are suspects is asked for along with them: mostly there is nothing at
 -- all, and one question answers both.
 function leases.is_plain(q, ...)
-  if rawget(q, "has_suspects") ~= nil then
+  if q.suspects then
     return call("EXISTS", ...) == 0
   end
   if call("EXISTS", q.stalled, ...) == 0 then
-    rawset(q, "has_suspects", false)
+    q.suspects = 0
     return true
   end
   return call("EXISTS", ...) == 0

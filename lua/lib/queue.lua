@@ -5,25 +5,49 @@ local keys = require("lib.keys")
 
 local queue = {}
 
--- `q.wait`, `q.active` … are built on first use and kept.
-local names = {
-  __index = function(q, name)
-    local suffix = keys.suffix[name]
-    if not suffix then
-      return nil
-    end
-    local key = keys.of_queue(q.root, suffix)
-    rawset(q, name, key)
-    return key
-  end,
-}
+-- `q.wait`, `q.active` … are built on first use. A library outlives its calls, so the names of the queues in use
+-- are kept from call to call; beyond so many queues it forgets them all and begins again.
+local MOST_ROOTS = 100
+local names_of, root_count = {}, 0
+
+local function names(root)
+  local known = names_of[root]
+  if known then
+    return known
+  end
+  if root_count == MOST_ROOTS then
+    names_of, root_count = {}, 0
+  end
+  local built = setmetatable({}, {
+    __index = function(built, name)
+      local suffix = keys.suffix[name]
+      local key = suffix and keys.of_queue(root, suffix)
+      if key then
+        built[name] = key
+      end
+      return key
+    end,
+  })
+  known = { __index = built }
+  names_of[root], root_count = known, root_count + 1
+  return known
+end
 
 -- Our own keys' layout. A client that meets another one in `meta` must not touch the queue.
 queue.layout = "1"
 queue.default_max_events = "10000"
 
-function queue.open(root, now)
-  return setmetatable({ root = root, now = now, now_text = string.format("%.0f", now) }, names)
+-- The fields that nearly every call sets stand here from the beginning: a table that grows is built anew each time.
+function queue.open(root, now, now_text)
+  return setmetatable({
+    root = root, now = now, now_text = now_text,
+    -- lib.queue, lib.events, lib.shapes: what this call has read
+    settings_read = false, events_length = false, is_trimmed = false, known_shapes = false,
+    -- lib.leases, lib.delays
+    suspects = false, has_promoted = false,
+    -- what it has done, and who has to hear of it
+    has_finished = false, has_work = false, has_delay = false, family = false,
+  }, names(root))
 end
 
 -- Another queue in the same call (a parent's, a member's): same clock, and one context for each queue, because what
@@ -32,15 +56,15 @@ function queue.other(q, root)
   if root == q.root then
     return q
   end
-  local family = rawget(q, "family")
+  local family = q.family
   if not family then
     family = { [q.root] = q }
-    rawset(q, "family", family)
+    q.family = family
   end
   local other = family[root]
   if not other then
-    other = queue.open(root, q.now)
-    rawset(other, "family", family)
+    other = queue.open(root, q.now, q.now_text)
+    other.family = family
     family[root] = other
   end
   return other
@@ -48,7 +72,7 @@ end
 
 -- Reads the settings once. Cheap to call again.
 function queue.settings(q)
-  local settings = rawget(q, "settings_read")
+  local settings = q.settings_read
   if settings then
     return settings
   end
@@ -64,7 +88,7 @@ function queue.settings(q)
     has_lanes = row[7] and true or false,
     keep_groups = row[8],
   }
-  rawset(q, "settings_read", settings)
+  q.settings_read = settings
   return settings
 end
 

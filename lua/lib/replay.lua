@@ -18,8 +18,13 @@ local MOST_KEPT = 256
 
 -- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first. Not being able
 -- to is no reason to tell the client that its call failed.
-local function remember(key, past, floor, sequence, outcome)
+local function remember(key, past, floor, sequence, kept)
   floor = past and math.max(floor, past[1]) or floor
+  -- The client waits for nothing else: there is nothing to carry over.
+  if not past or past[#past - 1] <= floor then
+    call("SET", key, cmsgpack.pack({ floor, sequence, kept }), "PX", KEPT_MS)
+    return
+  end
   local memory = { floor }
   for i = 2, past and #past or 0, 2 do
     if past[i] > floor then
@@ -30,7 +35,7 @@ local function remember(key, past, floor, sequence, outcome)
     memory[1] = math.max(floor, table.remove(memory, 2))
     table.remove(memory, 2)
   end
-  memory[#memory + 1], memory[#memory + 2] = sequence, cmsgpack.pack(outcome)
+  memory[#memory + 1], memory[#memory + 2] = sequence, kept
   call("SET", key, cmsgpack.pack(memory), "PX", KEPT_MS)
 end
 
@@ -40,9 +45,27 @@ local function settle(q)
   pcall(signals.flush, q)
 end
 
--- `handler.run` does the work and returns the outcome: ids and words. Its
--- `records`, the payloads read on the way, serve this reply and are not kept. `handler.render` makes the
--- reply of it, now or when the call is sent again.
+-- An outcome that is text already is kept and told as it is.
+local TEXT, TABLE = "t", "p"
+
+local function kept_of(handler, outcome)
+  if handler.keep then
+    return handler.keep(outcome)
+  end
+  return type(outcome) == "string" and TEXT .. outcome or TABLE .. cmsgpack.pack(outcome)
+end
+
+local function replied_again(handler, q, kept, arg)
+  if handler.again then
+    return handler.again(q, kept, arg)
+  end
+  local rest = string.sub(kept, 2)
+  return handler.render(q, string.sub(kept, 1, 1) == TEXT and rest or cmsgpack.unpack(rest), arg)
+end
+
+-- `handler.run` does the work and returns the outcome: ids and words. `handler.render` makes the reply of it, now or
+-- when the call is sent again. An outcome that has more than is worth keeping says with `handler.keep` what is kept,
+-- as text, and makes the later reply from that with `handler.again`.
 function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local key = keys.replay(root, client)
   local q = queue.open(root, clock.now(now))
@@ -53,7 +76,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if past then
     for i = 2, #past, 2 do
       if past[i] == sequence then
-        return { "ok", q.now_text, handler.render(q, cmsgpack.unpack(past[i + 1]), arg) }
+        return { "ok", q.now_text, replied_again(handler, q, past[i + 1], arg) }
       end
     end
     if sequence <= past[1] then
@@ -73,10 +96,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if not is_done then
     error(outcome, 0)
   end
-  local payloads = outcome.records
-  outcome.records = nil
-  pcall(remember, key, past, floor, sequence, outcome)
-  outcome.records = payloads
+  pcall(remember, key, past, floor, sequence, kept_of(handler, outcome))
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end
 

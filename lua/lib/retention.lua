@@ -13,7 +13,13 @@ function retention.keeps_none(keep)
   return keep.count == 0
 end
 
+-- Mostly there is no wish, and no table to make.
+local KEEP_ALL = { count = -1, limit = MOST_PER_CALL }
+
 function retention.of(count, age, limit)
+  if count == "" and age == "" then
+    return KEEP_ALL
+  end
   return { count = tonumber(count) or -1, age = tonumber(age), limit = tonumber(limit) or MOST_PER_CALL }
 end
 

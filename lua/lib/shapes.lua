@@ -30,10 +30,10 @@ local OF = {
 shapes.places = { "wait", "paused", "active", "prioritized", "delayed", "waiting_children", "completed", "failed" }
 
 local function known(q)
-  local table = rawget(q, "known_shapes")
+  local table = q.known_shapes
   if not table then
     table = {}
-    rawset(q, "known_shapes", table)
+    q.known_shapes = table
   end
   return table
 end
@@ -52,10 +52,10 @@ function shapes.expect(q, key, shape)
 end
 
 -- Keys of the queue by their names in our code.
-function shapes.check(q, ...)
-  for i = 1, select("#", ...) do
-    local name = select(i, ...)
-    shapes.expect(q, q[name], OF[name])
+function shapes.check(q, name, ...)
+  shapes.expect(q, q[name], OF[name])
+  if ... then
+    shapes.check(q, ...)
   end
 end
 

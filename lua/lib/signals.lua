@@ -7,19 +7,19 @@ local signals = {}
 
 -- Something may be runnable now; no marker while the queue is paused or full.
 function signals.work(q)
-  if not rawget(q, "has_work") then
-    rawset(q, "has_work", "unless_blocked")
+  if not q.has_work then
+    q.has_work = "unless_blocked"
   end
 end
 
 -- After a fetch the next idle worker is woken whatever the state: it looks for itself.
 function signals.work_always(q)
-  rawset(q, "has_work", "always")
+  q.has_work = "always"
 end
 
 -- The earliest due time may have changed.
 function signals.delay(q)
-  rawset(q, "has_delay", true)
+  q.has_delay = true
 end
 
 local function first_score(key)
@@ -42,11 +42,11 @@ end
 signals.next_due = next_due
 
 local function flush(q)
-  local has_work = rawget(q, "has_work")
+  local has_work = q.has_work
   if has_work == "always" or (has_work and not queue.is_blocked(q)) then
     call("ZADD", q.marker, "0", "0")
   end
-  if rawget(q, "has_delay") then
+  if q.has_delay then
     local due = next_due(q)
     if due then
       call("ZADD", q.marker, due, "1")
@@ -56,7 +56,7 @@ end
 
 -- Of this queue and of all others that the call has touched.
 function signals.flush(q)
-  local family = rawget(q, "family")
+  local family = q.family
   if not family then
     flush(q)
     return

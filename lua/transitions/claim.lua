@@ -116,14 +116,14 @@ return function(q, arg)
     lanes.turn_back(q, job)
     return "turned_back"
   end
-  if gate == "enter" then
-    lanes.let_in(q, job)
-  end
   if arg.from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
   else
     call("ZREM", q.prioritized, id)
     call("LPUSH", q.active, id)
+  end
+  if gate == "enter" then
+    lanes.let_in(q, job)
   end
   leases.take(q, id, arg.token, arg.lease_ms)
   events.append(q, "active", "jobId", id, "prev", "waiting")

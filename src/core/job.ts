@@ -305,9 +305,9 @@ export class Job<
     const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
     const finish = awaitingChildren(this.#id, token, childKey);
     const exchange = await this.queue.leases.exchange(finish.argv, NO_FETCH);
-    const [word, value] = exchange.finished as [string, string];
+    const [, word, value] = exchange.refused;
     if (word === 'nothing_pending') return false;
-    if (word !== 'ok') throw refusal(word, value, finish.of);
+    if (word !== undefined) throw refusal(word, value as string, finish.of);
     return true;
   }
 
@@ -440,8 +440,8 @@ export class Job<
       limiter,
       isAfterFinish: true,
     });
-    const [word, value] = exchange.finished as [string, string];
-    if (!isAccepted(finish, word)) throw refusal(word, value, finish.of);
+    const [, word, value] = exchange.refused;
+    if (word !== undefined && !isAccepted(finish, word)) throw refusal(word, value as string, finish.of);
     return exchange;
   }
 }

@@ -5,6 +5,7 @@ import { QueueBase } from '../core/queue-base.ts';
 import { YokeError } from '../model/errors.ts';
 import { type JobState, type JobType, jobStates, normaliseTypes } from '../model/states.ts';
 import { listWorkers, type WorkerEntry } from '../store/client-list.ts';
+import type { JobRecord } from '../store/codec.ts';
 import { clientNameOf } from '../store/keys.ts';
 import { type DependencyPageResult, dependencyPage } from './dependency-page.ts';
 import type { QueueListener } from './queue-listener.ts';
@@ -46,11 +47,13 @@ export abstract class QueueGetters<JobBase extends Job = Job<any, any, string>> 
 
   /** Ranges apply to each type on its own. A record that cannot be read is passed over. */
   async getJobs(types?: JobType | JobType[], start = 0, end = -1, asc = false): Promise<JobBase[]> {
-    const records = await this.inspect.list(normaliseTypes(types), {
-      first: start,
-      last: end,
-      isAscending: asc,
-    });
+    return this.readable(
+      await this.inspect.list(normaliseTypes(types), { first: start, last: end, isAscending: asc }),
+    );
+  }
+
+  /** The jobs of these records; one that cannot be read is told as an error and passed over. */
+  protected readable(records: readonly JobRecord[]): JobBase[] {
     const jobs: JobBase[] = [];
     for (const record of records) {
       try {

@@ -22,9 +22,8 @@ import { version } from '../model/version.ts';
 import type { Added } from '../store/add-batch.ts';
 import { groupFields } from '../store/group-store.ts';
 import type { NewJob } from '../store/job-store.ts';
-import { laneFields } from '../store/lane-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
-import { QueueGroups } from './queue-groups.ts';
+import { QueueLanes } from './queue-lanes.ts';
 
 export type CleanType =
   | 'completed'
@@ -68,7 +67,7 @@ export class Queue<
   DataType = DataOf<DataTypeOrJob>,
   ResultType = ResultOf<DataTypeOrJob, DefaultResultType>,
   NameType extends string = NameOf<DataTypeOrJob, DefaultNameType>,
-> extends QueueGroups<Job<DataType, ResultType, NameType>> {
+> extends QueueLanes<Job<DataType, ResultType, NameType>> {
   readonly token = randomUUID();
   readonly jobsOpts: JobsOptions;
   /** @internal */ readonly finishSettings: FinishSettings;
@@ -334,13 +333,18 @@ export class Queue<
 
   async #writeMeta(): Promise<void> {
     try {
+      const { lanes, keepGroups } = this.#options;
       const fields = Object.entries({
         ...this.metaValues,
         'yoke.layout': '1',
-        ...laneFields(this.#options.lanes),
-        ...groupFields(this.#options.keepGroups),
+        ...groupFields(keepGroups),
       }).flat();
-      await this.session.command('HSET', [this.keys.meta!, ...fields]);
+      const hasLanes = Object.values(lanes).some((value) => value !== undefined);
+      // Both are sent at once, so that what is added next finds them.
+      await Promise.all([
+        this.session.command('HSET', [this.keys.meta!, ...fields]),
+        hasLanes && this.lanes.configure(lanes),
+      ]);
     } catch (error) {
       this.emitError(error as Error);
     }

@@ -1,5 +1,6 @@
-// Adds made in one turn of the event loop become one call. A few calls may be on their way (round-trip.ts), so that a
-// lone job never waits for another's reply; what comes meanwhile goes with the next. Nothing waits on a timer.
+// Adds made together become one call: those of one callback of the event loop and all that its promises lead to. A few
+// calls may be on their way (round-trip.ts), so that a lone job never waits for another's reply; what comes meanwhile
+// goes with the next. Nothing waits on a timer.
 
 import { type AddArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
 import { refusal } from './replies.ts';
@@ -8,6 +9,9 @@ import type { Session } from './session.ts';
 // Bounds one call, so that the server is never held for more than a few milliseconds.
 const MOST_JOBS = 128;
 const MOST_BYTES = 1_000_000;
+// More than this is shared among the calls that may be on their way: while the server works on one, the replies of the
+// other lead to the next. Fewer are not worth a call of their own.
+const WORTH_SHARING = 32;
 
 /** A job to be added; one of a lane has both of these. */
 export interface NewJob extends AddArg {
@@ -60,11 +64,11 @@ export class AddBatch {
     while (this.#flights.size > 0) await Promise.all(this.#flights);
   }
 
-  // At the end of this turn: what others add in it joins the same call.
+  // Ticks come after all promise continuations that are ready: what those add joins the same call.
   #sendSoon(): void {
     if (this.#isScheduled || this.#waiting.length === 0) return;
     this.#isScheduled = true;
-    setImmediate(() => {
+    process.nextTick(() => {
       this.#isScheduled = false;
       this.#send(this.#session.roundTrip.mostInFlight);
     });
@@ -73,7 +77,7 @@ export class AddBatch {
   #send(mostInFlight: number): void {
     this.#isSending = true;
     while (this.#waiting.length > 0 && this.#flights.size < mostInFlight) {
-      const batch = this.#takeBatch();
+      const batch = this.#takeBatch(Number.isFinite(mostInFlight) ? mostInFlight - this.#flights.size : 1);
       const argv: string[] = [];
       for (const { arg } of batch) pushNewJob(argv, arg);
       const flight: Promise<void> = this.#session
@@ -85,7 +89,7 @@ export class AddBatch {
             for (const { reject } of batch) reject(error);
           },
         )
-        .finally(() => {
+        .then(() => {
           this.#flights.delete(flight);
           this.#sendSoon();
         });
@@ -94,10 +98,12 @@ export class AddBatch {
     this.#isSending = false;
   }
 
-  #takeBatch(): Waiting[] {
+  #takeBatch(callCount: number): Waiting[] {
+    const share = Math.max(WORTH_SHARING, Math.ceil(this.#waiting.length / callCount));
+    const most = Math.min(MOST_JOBS, share);
     let bytes = 0;
     let count = 0;
-    while (count < this.#waiting.length && count < MOST_JOBS && (bytes < MOST_BYTES || count === 0)) {
+    while (count < this.#waiting.length && count < most && (bytes < MOST_BYTES || count === 0)) {
       const { arg } = this.#waiting[count]!;
       bytes += arg.data.length + arg.opts.length + arg.name.length;
       count++;

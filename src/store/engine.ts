@@ -35,24 +35,18 @@ export class Engine {
     return this.#loading;
   }
 
-  async run(call: EngineCall, root: string, argv: readonly string[]): Promise<unknown> {
-    // Twice: the library can be flushed once between load and call, not over and over.
-    for (let tries = 0; this.#mode === 'functions'; tries++) {
-      try {
-        return await this.#client.call(call.isQuery ? 'FCALL_RO' : 'FCALL', [
-          functionName(call),
-          1,
-          root,
-          ...argv,
-        ]);
-      } catch (error) {
+  run(call: EngineCall, root: string, argv: readonly string[], tries = 0): Promise<unknown> {
+    if (this.#mode === 'scripts') return this.#runScript(call, root, argv);
+    return this.#client
+      .call(call.isQuery ? 'FCALL_RO' : 'FCALL', [functionName(call), '1', root, ...argv])
+      .catch(async (error) => {
+        // Twice: the library can be flushed once between load and call, not over and over.
         if (isFunctionMissing(error) && tries < 2) await this.load();
         else if (hasNoFunctions(error) && /NOPERM|unknown command/i.test(String(error)))
           this.#mode = 'scripts';
         else throw error;
-      }
-    }
-    return this.#runScript(call, root, argv);
+        return this.run(call, root, argv, tries + 1);
+      });
   }
 
   async #runScript(call: EngineCall, root: string, argv: readonly string[]): Promise<unknown> {

@@ -16,8 +16,8 @@ import type { Session } from './session.ts';
 export interface Exchange {
   /** The server's time of the exchange. */
   readonly at: number;
-  /** Word and value of each finish, in the order handed in. */
-  readonly finished: readonly string[];
+  /** Number (from 0, in the order handed in), word and value of each finish that was not accepted. */
+  readonly refused: readonly string[];
   readonly jobs: readonly JobRecord[];
   /** Ids that lay in the queue without a readable record; they are gone now. */
   readonly ghosts: readonly string[];
@@ -90,7 +90,7 @@ export class LeaseStore {
       afterFinish: wish.isAfterFinish === true,
     };
     const { body, at } = await this.session.runTimed(exchangeCall, exchangeCall.encode(arg, finishes));
-    const [finished, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
+    const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
     const jobs: JobRecord[] = [];
     for (let i = 0; i < fetched.length; i += 2) {
       const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
@@ -99,7 +99,7 @@ export class LeaseStore {
     }
     return {
       at,
-      finished,
+      refused,
       jobs,
       ghosts,
       limitedMs: Number(limitedMs),

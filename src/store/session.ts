@@ -8,6 +8,7 @@ import type { RedisClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
 import type { EngineCall } from './lua-source.ts';
+import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
 import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
 
@@ -112,19 +113,21 @@ export class Session {
     return (await this.runTimed(call, args, askedAt)).body;
   }
 
-  async runTimed(
-    call: EngineCall,
-    args: readonly string[],
-    askedAt = performance.now(),
-  ): Promise<TimedReply> {
+  runTimed(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<TimedReply> {
     this.#beforeCall();
     const prepare = () => {
       const sequence = ++this.#sequence;
-      const head = [this.#clientId, String(sequence), String(this.#floor(sequence)), this.#toldTime()];
-      const send: Send = (engine) => engine.run(call, this.root, [...head, ...args]);
+      const argv = [
+        this.#clientId,
+        String(sequence),
+        String(this.#floor(sequence)),
+        this.#toldTime(),
+        ...args,
+      ];
+      const send: Send = (engine) => engine.run(call, this.root, argv);
       return { sequence, send };
     };
-    return this.#read(call, await this.#fly(call.name, prepare, askedAt));
+    return this.#fly(call.name, prepare, askedAt).then((reply) => this.#read(call, reply));
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
@@ -159,7 +162,7 @@ export class Session {
   #read(call: EngineCall, reply: unknown): TimedReply {
     const [word, now, body] = reply as [string, string, unknown[]];
     this.clock.observe(Number(now));
-    if (word === 'ok') return { body, at: Number(now) };
+    if (word === 'ok') return { body: call.isQuery ? body : readBody(body), at: Number(now) };
     if (word === 'layout_unknown')
       throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
     throw yokeError('CALL_REFUSED', { call: call.name, reason: word });
@@ -204,9 +207,16 @@ export class Session {
         const flight: Flight = { sequence, name, askedAt, startedAt: performance.now(), giveUp: reject };
         this.#flights.add(flight);
         this.#watch();
-        this.#tryUntilAnswered(flight, send)
-          .then(resolve, reject)
-          .finally(() => this.#land(flight));
+        this.#answer(flight, send).then(
+          (reply) => {
+            this.#land(flight);
+            resolve(reply);
+          },
+          (error) => {
+            this.#land(flight);
+            reject(error);
+          },
+        );
       };
       if (this.#flights.size < MOST_IN_FLIGHT && this.#waiting.length === 0) begin();
       else this.#waiting.push(begin);
@@ -217,6 +227,18 @@ export class Session {
     this.#flights.delete(flight);
     if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.startedAt);
     if (this.#flights.size < MOST_IN_FLIGHT) this.#waiting.shift()?.();
+  }
+
+  // Nearly always everything is there, and the call is sent without another step.
+  #answer(flight: Flight, send: Send): Promise<unknown> {
+    const engine = this.#engine;
+    const { client, isUp } = this.#connection;
+    const isTimely = flight.startedAt - flight.askedAt < this.#giveUpAfterMs;
+    if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight, send);
+    return send(engine, client).catch(async (error) => {
+      await this.#orGiveUp(flight, error);
+      return this.#tryUntilAnswered(flight, send);
+    });
   }
 
   async #tryUntilAnswered(flight: Flight, send: Send): Promise<unknown> {

@@ -128,11 +128,15 @@ export class Exchanger {
       this.#settings.onError(error as Error);
       return;
     }
-    for (let i = 0; i < finishes.length; i++) {
-      const word = exchange.finished[2 * i]!;
+    const { refused, at } = exchange;
+    for (let i = 0, next = 0; i < finishes.length; i++) {
       const { finish, resolve, reject } = finishes[i]!;
-      if (isAccepted(finish, word)) resolve(exchange.at);
-      else reject(refusal(word, exchange.finished[2 * i + 1]!, finish.of));
+      if (next < refused.length && Number(refused[next]) === i) {
+        const word = refused[next + 1]!;
+        if (isAccepted(finish, word)) resolve(at);
+        else reject(refusal(word, refused[next + 2]!, finish.of));
+        next += 3;
+      } else resolve(at);
     }
     // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.
     if (finishes.length > 0 && exchange.jobs.length > 0) await untilToldAll();

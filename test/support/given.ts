@@ -155,3 +155,40 @@ export function crowd(root = ROOT): Command[] {
     ...job('waiting-children', { root, id: 'k1', at }),
   ];
 }
+
+/** Fields of a job of lane `a`. */
+export const laneFields = (orderMs = '5', sequence = '1', lane = 'a') => ({
+  lane,
+  orderMs,
+  laneSeq: sequence,
+});
+export const laneMember = (sequence: number, id: string): string =>
+  `${String(sequence).padStart(16, '0')}${id}`;
+
+export interface LaneSpec {
+  readonly name?: string;
+  /** Ids that are out. */
+  readonly out?: readonly string[];
+  /** Ids that rest, in their order; each gets a record. */
+  readonly resting?: readonly string[];
+  /** What the lane has of its own. */
+  readonly own?: string;
+  readonly meta?: Readonly<Record<string, string>>;
+}
+
+/** A lane as it lies in the store; the records of those that are out are the test's. */
+export function lane({ name = 'a', out = [], resting = [], own, meta = {} }: LaneSpec): Command[] {
+  return [
+    hsetOf(`${ROOT}:meta`, { 'yoke.lanes': '1', ...meta }),
+    ['ZADD', `${ROOT}:meta:lanes`, '0', name],
+    ...(out.length > 0
+      ? [hsetOf(`${ROOT}:meta:lane-out`, { [name]: out.map((id) => `${id.length}:${id}`).join('') })]
+      : []),
+    ...(own === undefined ? [] : [hsetOf(`${ROOT}:meta:lane-settings`, { [name]: own })]),
+    ...resting.flatMap((id, i): Command[] => [
+      hsetOf(`${ROOT}:${id}`, record(laneFields('7', String(i + 2), name))),
+      ['ZADD', `${ROOT}:meta:lane:${name}`, '7', laneMember(i + 2, id)],
+      ['ZADD', `${ROOT}:de`, String(NOW - 9_000 + i), id],
+    ]),
+  ];
+}

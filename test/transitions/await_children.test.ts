@@ -12,7 +12,7 @@ const steppedAside: Changes = {
   'q:waiting-children': scored('1', NOW),
   'q:events': events(['waiting-children', { jobId: '1', prev: 'active' }]),
 };
-const answer = (word: string) => [[word, ''], [], [], '0', '0', '', ''];
+const answer = (word: string) => [word === 'ok' ? [] : ['0', word, ''], [], [], '0', '0', '', ''];
 const waitFor = (childKey: string) => finishing(pushAwaitChildren, { jobId: '1', token: 'mine:1', childKey });
 const parent = job('active', { dependencies: ['bull:q:d1'] });
 

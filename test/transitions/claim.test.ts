@@ -175,7 +175,7 @@ describe('claim: waiting | prioritized -> active', () => {
     };
     await tables.given(usedQueue(), job('active'), job('waiting', { id: '2' }));
     const reply = await tables.run(exchange);
-    expect(reply[0]).toEqual(['ok', '']);
+    expect(reply[0]).toEqual([]);
     expect(idsOf(reply)).toEqual(['2']);
     const after = await tables.keyspace();
     expect(after['q:active']).toEqual(list('2')(undefined));

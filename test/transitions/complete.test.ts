@@ -26,7 +26,7 @@ const finished: Changes = {
   'q:1': fields({ atm: '1', returnvalue: '{"ok":true}', finishedOn: String(NOW) }),
   'q:events': events(done),
 };
-const accepted = [['ok', ''], [], [], '0', '0', '', ''];
+const accepted = [[], [], [], '0', '0', '', ''];
 const complete = (arg: Partial<typeof completion> = {}) => finishing(pushComplete, { ...completion, ...arg });
 
 describe('complete: active -> completed', () => {
@@ -110,7 +110,13 @@ describe('complete', () => {
       ...job('active'),
       ['ZADD', 'bull:q:1:unsuccessful', '5', 'bull:q:ch'],
     ];
-    await expectChange(tables, given, complete(), [['failed_children', ''], [], [], '0', '0', '', ''], {});
+    await expectChange(
+      tables,
+      given,
+      complete(),
+      [['0', 'failed_children', ''], [], [], '0', '0', '', ''],
+      {},
+    );
   });
 
   const child = { parentKey: 'bull:p:par', parent: '{"id":"par","queueKey":"bull:p"}' };
@@ -223,7 +229,7 @@ describe('complete', () => {
       { ...completion, jobId: '3' },
     );
     const reply = await tables.run(batch);
-    expect(reply[0]).toEqual(['ok', '', 'lease_lost', '', 'ok', '']);
+    expect(reply[0]).toEqual(['1', 'lease_lost', '']);
     const after = await tables.keyspace();
     expect(after['q:active']!.value).toEqual(['2', 'x1']);
     expect(after['q:2']).toEqual(space['q:2']);

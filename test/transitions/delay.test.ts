@@ -6,7 +6,7 @@ import { edgeOf, ending, finishing } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
-const accepted = [['ok', ''], [], [], '0', '0', '', ''];
+const accepted = [[], [], [], '0', '0', '', ''];
 const due = NOW + 5_000;
 const backedOff: Changes = {
   'q:active': without('1'),

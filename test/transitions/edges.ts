@@ -36,6 +36,8 @@ import {
   crowd,
   type JobSpec,
   job,
+  lane,
+  laneFields,
   NOW,
   ROOT,
   type State,
@@ -68,7 +70,8 @@ function replies(others: string, named: Partial<Record<State, string>>): Record<
 }
 
 const single = (reply: unknown[]) => String(reply[0]);
-const firstFinished = (reply: unknown[]) => (reply[0] as string[])[0]!;
+// Only what was refused is told: its number, the word, a value.
+const firstFinished = (reply: unknown[]) => (reply[0] as string[])[1] ?? 'ok';
 
 /** What a retry or a backoff carries for the case that it is the end. */
 export const ending = { attempts: 3, keepCount: '', keepAge: '', keepLimit: '' };
@@ -442,8 +445,45 @@ const list: Edge[] = [
   },
 ];
 
-/** All edges, in the order of the list above. */
-export const edges: readonly Edge[] = list;
+// The same for a job that is out of its lane, with two that rest behind it.
+const inLane = (meta: Record<string, string> = {}): Pick<Edge, 'given' | 'spec'> => ({
+  given: [...crowd(), ...lane({ out: [ID], resting: ['r1', 'r2'], meta })],
+  spec: { fields: laneFields() },
+});
+const laned = (
+  transition: string,
+  title: string,
+  { given, spec }: Pick<Edge, 'given' | 'spec'> = inLane(),
+): Edge => {
+  const edge = list.find((row) => row.transition === transition)!;
+  return { ...edge, title: `${edge.title}, ${title}`, given: given!, spec: { ...edge.spec, ...spec } };
+};
+const skips = inLane({ 'yoke.laneOnRetry': 'skip' });
+
+const inLanes: Edge[] = [
+  laned('complete', 'in a lane'),
+  laned('fail', 'in a lane'),
+  laned('fail', 'in a lane that halts', inLane({ 'yoke.laneOnFailure': 'halt' })),
+  laned('retry', 'in a lane'),
+  laned('retry', 'in a lane where it steps aside', skips),
+  laned('delay', 'in a lane'),
+  laned('delay', 'in a lane where it steps aside', skips),
+  laned('give_back', 'in a lane'),
+  laned('remove', 'in a lane'),
+  laned('reprocess', 'into a lane that waits', {
+    given: [...crowd(), ...lane({ out: ['x1'], resting: ['r1'] })],
+    spec: { fields: laneFields() },
+  }),
+  laned('reprocess', 'into an empty lane', { given: crowd(), spec: { fields: laneFields() } }),
+  laned('claim', 'of a lane that it is out of', {
+    ...inLane(),
+    given: [...usedQueue(), ...lane({ out: [ID], resting: ['r1'] })],
+  }),
+  laned('claim', 'of a lane with room for it', { given: usedQueue(), spec: { fields: laneFields() } }),
+];
+
+/** All edges, in the order of the lists above. */
+export const edges: readonly Edge[] = [...list, ...inLanes];
 
 export function edgesOf(transition: string): Edge[] {
   const found = edges.filter((edge) => edge.transition === transition);

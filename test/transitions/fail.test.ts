@@ -23,7 +23,7 @@ const finished: Changes = {
   }),
   'q:events': events(failed),
 };
-const accepted = [['ok', ''], [], [], '0', '0', '', ''];
+const accepted = [[], [], [], '0', '0', '', ''];
 const fail = (arg: Partial<typeof failure> = {}) => finishing(pushFail, { ...failure, ...arg });
 
 describe('fail: active -> failed', () => {

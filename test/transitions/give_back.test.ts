@@ -19,7 +19,7 @@ describe('give_back: active -> waiting | prioritized', () => {
 
   it('a job with a priority goes in front of its peers', async () => {
     const given = [...crowd(), ...job('active', { fields: { priority: '3' } })];
-    await expectChange(tables, given, edge, [['ok', ''], [], [], '0', '0', '', ''], {
+    await expectChange(tables, given, edge, [[], [], [], '0', '0', '', ''], {
       ...returned,
       'q:wait': (before) => before,
       'q:prioritized': scored('1', priorityScore(3, 0)),

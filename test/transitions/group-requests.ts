@@ -56,7 +56,8 @@ export interface GroupRequest extends QueueRequest {
 }
 
 const single = (reply: unknown[]) => String(reply[0]);
-const finished = (reply: unknown[]) => (reply[0] as string[])[0]!;
+// Only what did not go as handed in is told: its number, the word, a value.
+const finished = (reply: unknown[]) => (reply[0] as string[])[1] ?? 'ok';
 /** The id that was given, or the trouble that kept one from being given. */
 const fetched = (reply: unknown[]) => String((reply[1] as unknown[])[0] ?? reply[6]);
 

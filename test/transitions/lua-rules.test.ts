@@ -87,6 +87,10 @@ describe('the Lua tree', () => {
       'lib/retention.lua unpack(ids)': 'at most 1,000',
       'queries/group.lua unpack(FIELDS)': 'a fixed list',
       'transitions/reprocess.lua unpack(forgotten)': 'at most five',
+      'calls/check_lanes.lua unpack(found)': 'three per job that is out or looked at',
+      'calls/configure_lanes.lua unpack(fields)': 'at most eight',
+      'lib/lane_upkeep.lua unpack(lane.out)': 'at most a thousand are out',
+      'queries/lanes.lua unpack(lane.out)': 'at most a thousand are out',
     };
     const found = linesWith(/\bunpack\(/).filter((line) => !line.includes('cmsgpack.unpack'));
     const unexplained = found.filter(

@@ -175,7 +175,7 @@ describe('a fetch that is sent again', () => {
       argv: exchangeCall.encode({ ...noFetch, fetchCount: 1, token: 'mine:8' }, argv),
     };
     const first = await tables.send(request, { sequence: 1, floor: 0 });
-    expect(first[2][0]).toEqual(['ok', '', 'not_found', '']);
+    expect(first[2][0]).toEqual(['1', 'not_found', '']);
     const again = await tables.send(request, { sequence: 1, floor: 0 });
     expect(again[2][0]).toEqual(first[2][0]);
     expect(idsOf(again)).toEqual(idsOf(first));

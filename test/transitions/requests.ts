@@ -2,9 +2,12 @@
 
 import {
   addManyCall,
+  checkLanesCall,
   cleanCall,
+  configureLanesCall,
   drainCall,
   exchangeCall,
+  freeLanesCall,
   maintainCall,
   obliterateCall,
   pauseCall,
@@ -12,11 +15,13 @@ import {
   publishCall,
   pushAdd,
   pushComplete,
+  removeLaneCall,
   reprocessManyCall,
   resumeCall,
+  setLaneCall,
   signalCall,
 } from '../../src/store/generated/engine.ts';
-import { type Command, crowd, hset, job, NOW, ROOT } from '../support/given.ts';
+import { type Command, crowd, hset, job, lane, NOW, ROOT } from '../support/given.ts';
 import { addition, completion, noFetch } from './edges.ts';
 import type { Request } from './tables.ts';
 
@@ -121,6 +126,50 @@ export const queueRequests: readonly QueueRequest[] = [
     call: publishCall,
     argv: publishCall.encode({ maxEvents: '1000' }, ['event', 'mine']),
     given: crowd(),
+    refusals: [],
+  },
+  {
+    title: 'check_lanes',
+    call: checkLanesCall,
+    argv: checkLanesCall.encode({ after: '', most: 10, mostResting: 10, heals: true }),
+    given: [...crowd(), ...lane({ out: ['gone'], resting: ['r1'] })],
+    refusals: [],
+  },
+  {
+    title: 'configure_lanes',
+    call: configureLanesCall,
+    argv: configureLanesCall.encode({
+      concurrency: '2',
+      onRetry: 'skip',
+      onFailure: 'halt',
+      orderingDelay: '10',
+    }),
+    given: crowd(),
+    refusals: [],
+  },
+  {
+    title: 'free_lanes',
+    call: freeLanesCall,
+    argv: freeLanesCall.encode({ most }),
+    given: [
+      ...crowd(),
+      ...lane({ out: ['x1'], resting: ['r1'] }),
+      ['ZADD', `${ROOT}:meta:lane-delayed`, String(NOW + 5), 'w1'],
+    ],
+    refusals: [],
+  },
+  {
+    title: 'remove_lane',
+    call: removeLaneCall,
+    argv: removeLaneCall.encode({ lane: 'a', most }),
+    given: [...crowd(), ...lane({ out: ['w1', 'x1'], resting: ['r1'] })],
+    refusals: [],
+  },
+  {
+    title: 'set_lane',
+    call: setLaneCall,
+    argv: setLaneCall.encode({ lane: 'a', pauses: false, resumes: true, concurrency: '3' }),
+    given: [...crowd(), ...lane({ own: 'ph', resting: ['r1'] })],
     refusals: [],
   },
   { title: 'signal', call: signalCall, argv: signalCall.encode(), given: crowd(), refusals: [] },

@@ -16,7 +16,7 @@ import { edgeOf, ending, finishing } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
-const accepted = [['ok', ''], [], [], '0', '0', '', ''];
+const accepted = [[], [], [], '0', '0', '', ''];
 const retried: Changes = {
   'q:active': without('1'),
   'q:1:lock': gone,

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import type { EngineCall } from '../../src/store/lua-source.ts';
 import { NOW, ROOT } from '../support/given.ts';
-import type { Request } from './tables.ts';
+import { type Request, readReply } from './tables.ts';
 
 export interface Step {
   /** 0 is the call itself; items are numbered from 1 in the order in which they ran. */
@@ -39,7 +39,7 @@ async function luaTools(): Promise<LuaTools> {
 
 // The kinds of commands. One that is in no list fails the test, so that nobody forgets to say what a new one does.
 const READS =
-  'TIME TYPE EXISTS GET PTTL HGET HMGET HGETALL HKEYS HLEN LLEN LRANGE LINDEX LPOS ZCARD ZCOUNT ZSCORE ZRANGE ZREVRANGE ZRANGEBYSCORE ZREVRANGEBYSCORE ZDIFF ZINTER SCARD SISMEMBER SMEMBERS XLEN';
+  'TIME TYPE EXISTS GET PTTL HGET HMGET HGETALL HKEYS HLEN LLEN LRANGE LINDEX LPOS ZCARD ZCOUNT ZSCORE ZRANGE ZREVRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREVRANGEBYSCORE ZDIFF ZINTER SCARD SISMEMBER SMEMBERS XLEN';
 // Change something only if they answer with more than nothing.
 const REMOVALS = 'DEL HDEL LREM LPOP RPOP SREM ZREM ZPOPMIN XTRIM PEXPIRE';
 const WRITES = 'SET INCR HSET HINCRBY LPUSH RPUSH LMOVE LTRIM RENAME SADD ZADD XADD';
@@ -150,7 +150,7 @@ export async function runShim(client: Redis, { call, argv, root = ROOT }: Reques
     items: [string, string][];
   };
   return {
-    reply: outcome === 'ok' ? (reply as Run['reply']) : undefined,
+    reply: outcome === 'ok' ? readReply(reply) : undefined,
     error: outcome === 'ok' ? undefined : String(reply),
     steps: steps.map(([item, phase, command, isEffective]) => ({ item, phase, command, isEffective })),
     // An empty list comes out of cjson as an object.

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RedisClient } from '../../src/store/client.ts';
 import { Engine } from '../../src/store/engine.ts';
+import { readBody } from '../../src/store/replies.ts';
 import { type Changes, changed } from '../support/expected.ts';
 import { type Command, crowd, job, NOW, ROOT, type State, states } from '../support/given.ts';
 import { type Keyspace, snapshot } from '../support/keyspace.ts';
@@ -46,6 +47,12 @@ export async function seed(client: Redis, commands: readonly Command[]): Promise
   for (const [error] of replies ?? []) if (error) throw error;
 }
 
+/** Word, time and body of a reply, the body taken apart as a client does it. */
+export function readReply(reply: unknown): [string, string, unknown[]] {
+  const [word, now, body] = reply as [string, string, unknown];
+  return word === 'ok' ? [word, now, readBody(body)] : (reply as [string, string, unknown[]]);
+}
+
 export function useTables(): Tables {
   let server: TestServer | undefined;
   let client: Redis | undefined;
@@ -69,10 +76,10 @@ export function useTables(): Tables {
       await seed(server!.admin, commands.flat());
       return keyspaceOf(server!.admin);
     },
-    send: (request, head = {}) => {
+    send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return engine.run(request.call, request.root ?? ROOT, argv) as Promise<[string, string, unknown[]]>;
+      return readReply(await engine.run(request.call, request.root ?? ROOT, argv));
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);

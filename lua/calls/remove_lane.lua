@@ -1,0 +1,60 @@
+--- remove_lane: removes the jobs of one lane that nobody runs, and what the lane has of its own
+--- Bounded; called again until it says that nothing is left. Jobs that wait for their time have not entered the lane.
+--- @arg    lane   string
+--- @arg    most   int      how many jobs this call may remove
+--- @reply  done | more, how many were removed
+local items = require("lib.items")
+local lane_state = require("lib.lane_state")
+local lanes = require("lib.lanes")
+local removal = require("lib.removal")
+
+-- Those that are out and that no worker has.
+local function idle_out(q, lane)
+  local ids = {}
+  for _, id in ipairs(lane.out) do
+    if not call("LPOS", q.active, id) then
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
+-- 1 if the job was there and nobody runs it.
+local function remove(q, id)
+  local plan = removal.plan(q, id, false)
+  if not plan or not plan.job then
+    return 0
+  end
+  removal.remove(plan)
+  return 1
+end
+
+return {
+  run = function(q, arg)
+    -- check
+    lanes.check(q, arg.lane)
+    local lane = lane_state.open(q, arg.lane)
+    local resting = call("ZRANGE", lane.key, 0, arg.most - 1)
+    local idle = idle_out(q, lane)
+
+    -- write
+    -- First those that rest: the end of one that is out would let the next out.
+    local removed = 0
+    for _, member in ipairs(resting) do
+      removed = removed + remove(q, lane_state.id_of(member))
+      lane_state.forget_resting(q, lane, member)
+    end
+    if lane_state.depth(lane) > 0 then
+      return { "more", tostring(removed) }
+    end
+    for _, id in ipairs(idle) do
+      removed = removed + remove(q, id)
+    end
+    lane_state.set_own(q, lane, { is_paused = false, is_halted = false, own_concurrency = false })
+
+    -- settle
+    lanes.release(q, arg.lane)
+    return { "done", tostring(removed) }
+  end,
+  render = items.as_is,
+}

@@ -1,0 +1,29 @@
+--- lane_jobs: the jobs of one lane, those that are out first, then those that rest, in their order
+--- @arg    lane    string
+--- @arg    first   int
+--- @arg    last    int      -1 for all
+--- @reply  id, record, id, record …
+local jobs = require("lib.jobs")
+local lane_state = require("lib.lane_state")
+
+return function(q, arg)
+  local lane = lane_state.open(q, arg.lane)
+  local out = #lane.out
+  local last = arg.last < 0 and out + lane_state.depth(lane) + arg.last or arg.last
+  local rows = {}
+  local function tell(id)
+    local flat = jobs.read(q, id)
+    if flat then
+      rows[#rows + 1], rows[#rows + 2] = id, flat
+    end
+  end
+  for i = arg.first + 1, math.min(last + 1, out) do
+    tell(lane.out[i])
+  end
+  if last >= out then
+    for _, member in ipairs(call("ZRANGE", lane.key, math.max(arg.first - out, 0), last - out)) do
+      tell(lane_state.id_of(member))
+    end
+  end
+  return rows
+end
