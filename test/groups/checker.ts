@@ -18,6 +18,7 @@
 //   of the kind it did not do.
 // - A run begins again only after a failed attempt, a wish of its handler or a stall.
 // - Retention takes what it was told to take and nothing else.
+// - No process meets an error of the engine, or leaves a rejection unhandled.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { GroupJobEntry, GroupState, Queue } from '../../src/index.ts';
@@ -121,7 +122,20 @@ export async function checkGroups(input: CheckInput): Promise<Findings> {
     if (queue.endsWith(':compensation') && !undone.has(`${queue} ${jobId}`))
       violations.push(`${queue} ${jobId}: undoes what was not to be undone`);
   }
+  violations.push(...checkProcesses(input.history));
+  const isRefusal = ({ op, key }: Note) => op === 'error' && /^JOB_(LOCK|NOT)_/.test(String(key));
+  seen['late finish refused'] = input.history.filter(isRefusal).length;
   return { violations, seen };
+}
+
+/** A lost lease is part of the game; an error of the engine, or one that nobody handled, is not. */
+function checkProcesses(history: readonly Note[]): string[] {
+  return history
+    .filter(
+      ({ op, message }) =>
+        op === 'unhandled' || (op === 'error' && /\b(ERR|WRONGTYPE|script|function)\b/.test(String(message))),
+    )
+    .map(({ pid, key, message }) => `process ${pid}: ${key}: ${message}`);
 }
 
 /** One group on trial. */
@@ -217,6 +231,7 @@ class Trial {
     if (member.queueName !== plan.queueName) this.#blame(`${about} should be in ${plan.queueName}`);
     this.#checkOutcome(about, member, plan, events);
     this.#checkTimes(about, events);
+    if (this.#isInterrupted(events)) this.seen.push('member interrupted and in wait when its group failed');
     this.#checkStarts(about, member.queueName, member.jobId);
     this.#checkUndoing(index, about, member, plan, events);
   }
@@ -272,6 +287,12 @@ class Trial {
       this.#blame(`${about} began ${first.atMs - this.#failedAtMs} ms after its group had failed`);
     if (finished && this.#endedAtMs !== undefined && finished.atMs > this.#endedAtMs + SLACK_MS)
       this.#blame(`${about} ended ${finished.atMs - this.#endedAtMs} ms after its group`);
+  }
+
+  #isInterrupted({ stalled, active }: RunEvents): boolean {
+    const failedAtMs = this.#failedAtMs ?? 0;
+    const last = stalled.findLast(({ atMs }) => atMs < failedAtMs)?.atMs;
+    return last !== undefined && !active.some(({ atMs }) => atMs >= last && atMs <= failedAtMs);
   }
 
   #checkStarts(about: string, queue: string, jobId: string): void {
