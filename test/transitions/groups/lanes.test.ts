@@ -109,7 +109,7 @@ describe('members of a lane', () => {
   ];
 
   it('one fails: the next, which is cancelled with it, does not go out, and the one behind it does', async () => {
-    await expectChange(tables, two, fail(), [['ok', ''], [], [], '0', '0', '', ''], {
+    await expectChange(tables, two, fail(), [[], [], [], '0', '0', '', ''], {
       'q:active': gone,
       'q:1:lock': gone,
       'q:1': fields({ atm: '1', failedReason: 'broke', stacktrace: '["at x"]', finishedOn: at }),
@@ -140,7 +140,7 @@ describe('members of a lane', () => {
   });
 
   it('one completes: the next goes out', async () => {
-    await expectChange(tables, two, complete(), [['ok', ''], [], [], '0', '0', '', ''], {
+    await expectChange(tables, two, complete(), [[], [], [], '0', '0', '', ''], {
       'q:active': gone,
       'q:1:lock': gone,
       'q:1': fields({ atm: '1', returnvalue: '{"ok":true}', finishedOn: at }),

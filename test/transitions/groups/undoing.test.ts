@@ -26,7 +26,7 @@ type Event = [string, Record<string, string>?];
 const ID = undoId(0);
 const VALUE = '{"ok":true}';
 const at = String(NOW);
-const answer = (word: string) => [[word, ''], [], [], '0', '0', '', ''];
+const answer = (word: string) => [word === 'ok' ? [] : ['0', word, ''], [], [], '0', '0', '', ''];
 const ofFirst = { jobId: undoId(0), key: 'bull:q:m0' };
 
 const leftQueue: Changes = { 'q:compensation:active': gone, [`q:compensation:${ID}:lock`]: gone };
