@@ -186,6 +186,19 @@ const requests: GroupRequest[] = [
     refusals: [],
   },
   {
+    title: 'add_group after one with the same id was forgotten',
+    ...addGroup(),
+    given: [
+      ...crowd(),
+      ...usedQueue(OTHER),
+      ...givenGroup({ state: 'FAILED', members: [{ ...done, undo: 'completed' }] }),
+      ['DEL', `${ROOT}:groups`, `${ROOT}:groups:g`, `${ROOT}:groups:g:jobs`, `${ROOT}:groups:g:plan`],
+    ],
+    word: single,
+    answer: 'added',
+    refusals: [],
+  },
+  {
     title: 'add_group whose id exists',
     ...addGroup(),
     given: world({ members: mixed }),
