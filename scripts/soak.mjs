@@ -1,5 +1,6 @@
 // npm run test:soak: the long runs of test/soak, with their numbers written to docs/soak.md. YOKE_SOAK_SECONDS sets
-// how long the mixed faults go on (60), YOKE_TEST_SEED repeats a schedule.
+// how long the mixed faults go on (60), YOKE_SOAK_GROUPS how many random groups there are (2000), YOKE_SOAK_KILLS how
+// many workers are killed on their finish (200); YOKE_TEST_SEED repeats a schedule.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,7 +50,9 @@ function page(sections, isPassed) {
     '## What was checked',
     '',
     'The sentences at the top of `test/support/checker.ts`, over the histories that the processes wrote and over the',
-    'whole keyspace of the queue. A seed fixes the order of faults and not what the operating system does between them.',
+    'whole keyspace of the queue; for groups those of `test/groups/checker.ts`, over what the public API says and what',
+    'the handlers wrote. After each kill on a finish, before anybody else is at work, every open group and its jobs have',
+    'to agree. A seed fixes the order of faults and not what the operating system does between them.',
     '',
     '## What was not tested',
     '',

@@ -12,6 +12,8 @@
 --- @reply  added, ids of the members | exists, queue and id of each | taken, the key
 local adding = require("lib.adding")
 local clock = require("lib.clock")
+local compensation = require("lib.compensation")
+local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local items = require("lib.items")
@@ -49,7 +51,7 @@ end
 
 -- The key of a member that cannot be added, or nil.
 local function check_members(home, members)
-  local seen = {}
+  local seen, places = {}, {}
   for _, member in ipairs(members) do
     local p = queue.other(home, member.root)
     member.q = p
@@ -64,6 +66,13 @@ local function check_members(home, members)
     end
     if key then
       seen[key] = true
+    end
+    if member.score and not member.add.lane then
+      -- None is written yet: those due in the same millisecond keep the order in which they were given.
+      local mine = places[p] or {}
+      local others = mine[member.score] or 0
+      places[p], mine[member.score] = mine, others + 1
+      member.score = delays.behind(member.score, others)
     end
   end
   return nil
@@ -99,8 +108,13 @@ return {
     record.check(group)
     events.check(home)
     shapes.expect(home, keys.groups(home), "zset")
+    local leftovers, unsettled = compensation.leftovers(group, members)
+    if unsettled then
+      return { "taken", unsettled }
+    end
 
     -- write
+    compensation.clear(leftovers)
     local statuses, plan, packed, ids, homes = {}, {}, {}, {}, {}
     for i, member in ipairs(members) do
       local p = member.q

@@ -3,6 +3,7 @@
 --- @arg    is_forced   flag   also with active jobs and open groups
 --- @arg    most        int    how many jobs this call may remove
 --- @reply  done | more | not_paused | has_active | has_groups
+local compensation = require("lib.compensation")
 local groups = require("lib.groups")
 local items = require("lib.items")
 local keys = require("lib.keys")
@@ -52,8 +53,12 @@ local function empty_groups(q, most)
   local ids = most > 0 and call("ZRANGE", keys.groups(q), 0, most - 1) or {}
   for _, id in ipairs(ids) do
     local group = record.load(q, id)
-    if group and group.state == "ACTIVE" then
-      groups.compensate(group, groups.check_cancel(group), "", "queue obliterated")
+    if group and record.is_open(group.state) then
+      local members = groups.check_cancel(group)
+      if group.state == "ACTIVE" then
+        groups.compensate(group, members, "", "queue obliterated")
+      end
+      compensation.rush(group)
     end
     call("ZREM", keys.groups_of(q, "open"), id)
     record.erase(q, id, group and group.state)

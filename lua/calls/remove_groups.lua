@@ -10,30 +10,28 @@ local keys = require("lib.keys")
 local record = require("lib.group_record")
 local shapes = require("lib.shapes")
 
-local function remove_one(home, id)
-  local group = record.load(home, id)
-  if not group then
-    return { "not_found" }
-  end
-  if record.is_open(group.state) then
-    return { "not_terminal", group.state }
-  end
-  record.erase(home, id, group.state)
-  return { "ok", id }
-end
-
 return {
   run = function(home, arg)
     -- check
     shapes.expect(home, keys.groups(home), "zset")
+    local ids, state = { arg.group_id }, arg.state
+    if arg.group_id == "" then
+      ids = call("ZRANGEBYSCORE", keys.groups_of(home, state), "-inf", arg.cutoff, "LIMIT", 0, arg.most)
+    else
+      local group = record.load(home, arg.group_id)
+      if not group then
+        return { "not_found" }
+      end
+      state = group.state
+      if record.is_open(state) then
+        return { "not_terminal", state }
+      end
+      shapes.expect(home, keys.groups_of(home, state), "zset")
+    end
 
     -- write
-    if arg.group_id ~= "" then
-      return remove_one(home, arg.group_id)
-    end
-    local ids = call("ZRANGEBYSCORE", keys.groups_of(home, arg.state), "-inf", arg.cutoff, "LIMIT", 0, arg.most)
     for _, id in ipairs(ids) do
-      record.erase(home, id, arg.state)
+      record.erase(home, id, state)
     end
     return { "ok", unpack(ids) }
   end,

@@ -53,6 +53,15 @@ function compensation.check(group, members)
   end
 end
 
+-- Check: in reverse order, where the next compensation will be written to.
+function compensation.check_next(group)
+  local index = group.is_reverse and call("LINDEX", group.key .. keys.group_tail.undo, -1)
+  local member = index and record.member(group, tonumber(index))
+  if member then
+    compensation.check(group, { member })
+  end
+end
+
 -- Whether a failed member is undone too.
 function compensation.is_for_failed(group, mapping)
   local packed = mapping > 0 and call("HGET", group.key .. keys.group_tail.plan, "m" .. mapping)
@@ -86,6 +95,44 @@ local function enqueue(group, member)
   record.look_after(c, group.home)
 end
 
+-- Check: compensations of an earlier group with the same id. Those that have settled would stand for the new ones and
+-- have to go; the key of one that has not, which is still needed, is the second value.
+function compensation.leftovers(group, members)
+  local names, leftovers = {}, {}
+  for i, member in ipairs(members) do
+    if member.mapping > 0 then
+      names[#names + 1] = keys.job(queue_of(group, member), job_id(group, i - 1))
+    end
+  end
+  if #names == 0 or call("EXISTS", unpack(names)) == 0 then
+    return leftovers
+  end
+  for i, member in ipairs(members) do
+    local c, id = queue_of(group, member), job_id(group, i - 1)
+    if member.mapping > 0 and jobs.is_taken(c, id) then
+      shapes.check(c, unpack(shapes.places))
+      queue.settings(c)
+      events.check(c)
+      local place = jobs.place(c, id)
+      if place ~= "completed" and place ~= "failed" then
+        return leftovers, keys.job(c, id)
+      end
+      leftovers[#leftovers + 1] = { c = c, id = id, place = place }
+    end
+  end
+  return leftovers
+end
+
+-- Write: what an earlier group has left goes.
+function compensation.clear(leftovers)
+  for _, leftover in ipairs(leftovers) do
+    local c = leftover.c
+    call("ZREM", leftover.place == "completed" and c.completed or c.failed, leftover.id)
+    jobs.erase(c, leftover.id)
+    events.capped(c, "removed", "jobId", leftover.id, "prev", leftover.place)
+  end
+end
+
 -- Notes that a member has to be undone should the group fail; its result is at hand then, whatever retention does.
 function compensation.prepare(group, member, value)
   call("HSET", group.key .. keys.group_tail.plan, "r" .. member.index, value)
@@ -110,8 +157,16 @@ function compensation.advance(group)
   if not index then
     return false
   end
-  enqueue(group, record.members(group)[tonumber(index) + 1])
+  enqueue(group, record.member(group, tonumber(index)))
   return true
+end
+
+-- Nobody will be there for the turns of those that are left: all of them are undone now.
+function compensation.rush(group)
+  local undo = group.key .. keys.group_tail.undo
+  for _ = 1, group.is_reverse and call("LLEN", undo) or 0 do
+    enqueue(group, record.member(group, tonumber(call("RPOP", undo))))
+  end
 end
 
 -- A compensation that has failed, or whose job is lost, is tried once more.

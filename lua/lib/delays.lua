@@ -28,6 +28,11 @@ function delays.place(q, due)
   return math.min(tonumber(last[2]) + 1, highest)
 end
 
+-- The same score for one more, behind others that are not written yet.
+function delays.behind(score, others)
+  return math.min(score + others, delays.due_of(score) * SLOT + SLOT - 1)
+end
+
 -- Write: puts the job there and says so.
 function delays.put(q, id, score)
   call("ZADD", q.delayed, clock.text(score), id)

@@ -108,16 +108,34 @@ function record.set_status(group, job_key, status)
   call("HSET", group.key .. keys.group_tail.jobs, job_key, status)
 end
 
+local function member_at(group, flat, index)
+  local root, id = flat[3 * index + 1], flat[3 * index + 2]
+  return { index = index, key = keys.job(queue.other(group.home, root), id), root = root, id = id, mapping = flat[3 * index + 3] }
+end
+
+local function packed_members(group)
+  local packed = call("HGET", group.key, "members")
+  return packed and cmsgpack.unpack(packed) or {}
+end
+
+-- The member at this place, or nil.
+function record.member(group, index)
+  local flat = packed_members(group)
+  if not flat[3 * index + 1] then
+    return nil
+  end
+  local member = member_at(group, flat, index)
+  member.status = record.status(group, member.key) or "pending"
+  return member
+end
+
 -- Members in the order in which they were given: key, queue, id, mapping and status of each.
 function record.members(group)
-  local packed = call("HGET", group.key, "members")
-  local flat = packed and cmsgpack.unpack(packed) or {}
+  local flat = packed_members(group)
   local members, names = {}, {}
-  for i = 1, #flat, 3 do
-    local root, id = flat[i], flat[i + 1]
-    local key = keys.job(queue.other(group.home, root), id)
-    members[#members + 1] = { index = #members, key = key, root = root, id = id, mapping = flat[i + 2] }
-    names[#names + 1] = key
+  for index = 0, #flat / 3 - 1 do
+    local member = member_at(group, flat, index)
+    members[index + 1], names[index + 1] = member, member.key
   end
   if #names > 0 then
     local statuses = call("HMGET", group.key .. keys.group_tail.jobs, unpack(names))

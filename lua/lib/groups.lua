@@ -80,6 +80,14 @@ local function compensate(group, members, failed_job_id, reason)
   end
 end
 
+local function as_member(q, job, membership)
+  if membership.members then
+    return membership.members[membership.index + 1]
+  end
+  return { index = membership.index, key = job.key, root = q.root, id = job.id, mapping = membership.mapping,
+    status = membership.status or "pending" }
+end
+
 -- Check: the job's group as it is now, kept with the job for the settle; nil where the group is gone. `outcome` is
 -- what is about to happen to the job.
 function groups.check(q, job, outcome)
@@ -102,13 +110,15 @@ function groups.check(q, job, outcome)
   events.check(group.home)
   if not membership.is_member then
     membership.status = compensation.state(group, tie.index)
-    if group.is_reverse then
-      compensation.check(group, record.members(group))
-    end
+  elseif group.state ~= "ACTIVE" then
+    -- The others have had their turn: this one alone is undone, or the next in order.
+    compensation.check(group, { as_member(q, job, membership) })
+  elseif outcome and not record.is_settled(membership.status) then
+    membership.members = record.members(group)
+    compensation.check(group, membership.members)
     return
   end
-  membership.members = record.members(group)
-  compensation.check(group, membership.members)
+  compensation.check_next(group)
 end
 
 local function member_completed(group, member, value)
@@ -187,14 +197,6 @@ local function compensation_finished(group, index, status, outcome, value)
     compensation.settled(group, index, outcome, value)
     settle(group)
   end
-end
-
-local function as_member(q, job, membership)
-  if membership.members then
-    return membership.members[membership.index + 1]
-  end
-  return { index = membership.index, key = job.key, root = q.root, id = job.id, mapping = membership.mapping,
-    status = membership.status or "pending" }
 end
 
 -- Settle: the job finished for good.

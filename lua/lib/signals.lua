@@ -63,7 +63,8 @@ function signals.flush(q)
     return
   end
   for _, member in pairs(family) do
-    flush(member)
+    -- Each on its own: the others' workers must not sleep on because of one.
+    pcall(flush, member)
   end
 end
 

@@ -1,6 +1,7 @@
 // The queues, worker processes and streams of one run, and how it ends: everybody leaves, everything is checked, and
 // then all of it is removed.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FlowProducer, Queue } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FaultServer } from '../support/fault-server.ts';
@@ -74,16 +75,18 @@ export class Arena {
     await this.#producer.addGroup(optionsOf(plan));
     this.#plans.push(plan);
     if (plan.cancelAfterMs === undefined) return;
-    const cancelling = new Promise((resolve) => setTimeout(resolve, plan.cancelAfterMs))
-      .then(() => this.queue(plan.home).cancelGroup(plan.groupId, CANCEL_REASON))
-      .then(
-        () => void this.#cancelled.add(plan.groupId),
-        (error: Error) => {
-          // It has ended, or is being undone already; anything else is a fault of ours.
-          if (error.name !== 'InvalidGroupStateError') throw error;
-        },
-      );
-    this.#pending.add(cancelling);
+    this.#pending.add(sleep(plan.cancelAfterMs).then(() => this.cancel(plan.groupId)));
+  }
+
+  /** Cancels the group, unless it has ended or is being undone. */
+  async cancel(groupId: string): Promise<void> {
+    const plan = this.#plans.find((one) => one.groupId === groupId)!;
+    try {
+      await this.queue(plan.home).cancelGroup(groupId, CANCEL_REASON);
+      this.#cancelled.add(groupId);
+    } catch (error) {
+      if ((error as Error).name !== 'InvalidGroupStateError') throw error;
+    }
   }
 
   /** Waits until all has ended, lets the workers go, and checks. */

@@ -4,8 +4,8 @@ import type { GroupOptions, JobsOptions } from '../../src/index.ts';
 
 /** Data of a member; its handler does what it says. */
 export interface MemberWork {
-  /** The group's number, and the member's place in it. */
-  readonly g: number;
+  /** The group's id, and the member's place in it. */
+  readonly g: string;
   readonly m: number;
   readonly ms: number;
   /** How many attempts fail. */
@@ -68,28 +68,38 @@ export interface PlanOptions {
 }
 
 export function planGroups(random: Random, { count, queues, ...sizes }: PlanOptions): GroupPlan[] {
-  return Array.from({ length: count }, (_, g) => planGroup(random, g, queues, sizes));
+  return Array.from({ length: count }, (_, i) => planGroup(random, `g${i}`, queues, sizes));
 }
 
 /** A small group that fails in any case, with something to undo. */
 export function planFailing(random: Random, groupId: string, queues: readonly string[]): GroupPlan {
-  const work = { g: -1, fails: 0, isFinal: false, postponeMs: 0 };
-  const jobs = [
-    { name: 'passes', queueName: oneOf(random, queues), data: { ...work, m: 0, ms: 5 }, opts: {} },
-    { name: 'fails', queueName: oneOf(random, queues), data: { ...work, m: 1, ms: 30, fails: 1 }, opts: {} },
-  ];
+  return planPair(random, groupId, queues, [{ ms: 5 }, { ms: 30, fails: 1 }]);
+}
+
+/** A small group with one member that runs for a while and one that does not run for long. */
+export function planLong(random: Random, groupId: string, queues: readonly string[]): GroupPlan {
+  return planPair(random, groupId, queues, [{ ms: 500 }, { ms: 0 }], 60_000);
+}
+
+function planPair(
+  random: Random,
+  groupId: string,
+  queues: readonly string[],
+  works: readonly Partial<MemberWork>[],
+  delay = 0,
+): GroupPlan {
+  const jobs = works.map((work, m) => ({
+    name: `work-${m}`,
+    queueName: oneOf(random, queues),
+    data: { g: groupId, m, ms: 0, fails: 0, isFinal: false, postponeMs: 0, ...work },
+    opts: m === 1 ? { delay } : {},
+  }));
+  const undo = { name: 'undo-work-0', data: { undoes: 'work-0', ms: 5, fails: 0 }, onFailed: false };
   return {
     groupId,
     home: jobs[0]!.queueName,
     jobs,
-    compensation: {
-      passes: {
-        name: 'undo-passes',
-        data: { undoes: 'passes', ms: 5, fails: 0 },
-        opts: { attempts: 2, backoff: 10 },
-        onFailed: false,
-      },
-    },
+    compensation: { 'work-0': { ...undo, opts: { attempts: 2, backoff: 10 } } },
     isReverse: false,
     timeoutMs: undefined,
     cancelAfterMs: undefined,
@@ -98,7 +108,7 @@ export function planFailing(random: Random, groupId: string, queues: readonly st
 
 function planGroup(
   random: Random,
-  g: number,
+  groupId: string,
   allQueues: readonly string[],
   { mostMembers = 20, mostMs = 400 }: { mostMembers?: number; mostMs?: number },
 ): GroupPlan {
@@ -119,14 +129,14 @@ function planGroup(
     return {
       name,
       queueName,
-      ...planWork(random, g, m, failing.has(m), mostMs, queueName === allQueues[TRIMMED_QUEUE]),
+      ...planWork(random, groupId, m, failing.has(m), mostMs, queueName === allQueues[TRIMMED_QUEUE]),
     };
   });
   const compensation: Record<string, UndoPlan> = {};
   for (const { name } of jobs)
     if (!compensation[name] && isChance(random, 0.75)) compensation[name] = planUndo(random, name);
   return {
-    groupId: `g${g}`,
+    groupId,
     home: isChance(random, 0.3) ? oneOf(random, allQueues) : jobs[0]!.queueName,
     jobs,
     compensation,
@@ -138,7 +148,7 @@ function planGroup(
 
 function planWork(
   random: Random,
-  g: number,
+  g: string,
   m: number,
   isFailing: boolean,
   mostMs: number,

@@ -2,22 +2,25 @@
 // shows nothing: it is void, and is run again with the next seed.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { type FaultServer, randomFrom } from '../support/fault-server.ts';
-import type { Child, Processes } from '../support/processes.ts';
+import type { Child, Note, Processes } from '../support/processes.ts';
 import { Arena, LEASE_MS } from './arena.ts';
 import type { Findings } from './checker.ts';
-import { planGroups, type Random } from './plan.ts';
+import { planGroups, planLong, type Random } from './plan.ts';
 
 /** What has to happen at least once. */
 const REQUIRED = [
   'kill',
   'freeze',
+  'late finish refused',
   'COMPLETED',
   'FAILED',
   'FAILED_COMPENSATION',
   'cancelled',
   'timed out',
   'member stalled',
+  'member interrupted and in wait when its group failed',
   'member cancelled',
   'failed member undone',
   'late completer undone',
@@ -26,6 +29,7 @@ const REQUIRED = [
 ];
 
 const WORKER_COUNT = 3;
+const LONG_MS = 60;
 const MOST_RUNS = 4;
 
 export interface HistoryReport extends Findings {
@@ -99,23 +103,58 @@ class Havoc {
   }
 
   async wreak(): Promise<void> {
+    const kinds = [
+      async () => this.#kill(await this.#pick()),
+      (i: number) => this.#interrupt(`long${i}`),
+      () => this.#freeze(),
+    ];
     for (let i = 0; !this.#isStopped; i++) {
       // When it hits is what is random here.
-      await sleep(200 + this.#random() * 600);
-      const index = Math.floor(this.#random() * this.#workers.length);
-      const worker = this.#workers[index]!;
-      const now = process.hrtime.bigint();
-      // One that is busy loses something.
-      await worker.heard('start', ({ at }) => at > now, 2000).catch(() => {});
-      if (i % 3 === 2) {
-        worker.freeze();
-        await sleep(1.8 * LEASE_MS);
-        worker.thaw();
-      } else {
-        await worker.kill();
-        this.#workers[index] = this.#arena.spawn();
-      }
+      await sleep(100 + this.#random() * 500);
+      await kinds[i % kinds.length]!(i);
     }
     await Promise.all(this.#workers.map((worker) => worker.heard('ready')));
+  }
+
+  /** The place of some worker that has just begun a member and is not done with it soon. */
+  async #pick(): Promise<number> {
+    const index = Math.floor(this.#random() * this.#workers.length);
+    const now = process.hrtime.bigint();
+    const isLong = ({ at, ms }: Note) => at > now && Number(ms) > LONG_MS;
+    // Near the end there may be none.
+    await this.#workers[index]!.heard('start', isLong, 1500).catch(() => {});
+    return index;
+  }
+
+  async #kill(index: number): Promise<void> {
+    await this.#workers[index]!.kill();
+    this.#workers[index] = this.#arena.spawn();
+  }
+
+  /** What the killed worker had lies in wait when the group is cancelled. */
+  async #interrupt(groupId: string): Promise<void> {
+    const plan = planLong(this.#random, groupId, this.#arena.names);
+    const { queueName } = plan.jobs[0]!;
+    const queue = this.#arena.queue(queueName);
+    await this.#arena.add(plan);
+    const isIt = ({ g }: Note) => g === groupId;
+    const starting = this.#workers.map((worker, index) =>
+      worker.heard('start', isIt).then((note) => ({ index, note })),
+    );
+    const { index, note } = await Promise.any(starting);
+    await queue.pause();
+    await this.#kill(index);
+    await eventually(async () => {
+      if ((await queue.getJobState(note.job!)) === 'active') throw new Error('its lease has not run out');
+    });
+    await this.#arena.cancel(groupId);
+    await queue.resume();
+  }
+
+  async #freeze(): Promise<void> {
+    const worker = this.#workers[await this.#pick()]!;
+    worker.freeze();
+    await sleep(1.8 * LEASE_MS);
+    worker.thaw();
   }
 }

@@ -81,6 +81,8 @@ describe('assertJobId', () => {
     ['repeat:scheduler:1700000000000', 'JOB_ID_RESERVED'],
     ['meta:a:b', 'JOB_ID_RESERVED'],
     ['compensation:repeat:x', 'JOB_ID_RESERVED'],
+    ['groups', 'JOB_ID_RESERVED'],
+    ['compensation', 'JOB_ID_RESERVED'],
     [17, 'INVALID_OPTION'],
     [null, 'INVALID_OPTION'],
   ])('%j: %s', (id, outcome) => {

@@ -17,7 +17,7 @@ function begin(op, job, fields = {}) {
 
 async function work(job, token) {
   const { g, m, ms, fails, isFinal, postponeMs } = job.data;
-  const about = begin('start', job);
+  const about = begin('start', job, { g, ms });
   await sleep(ms);
   if (postponeMs && job.attemptsStarted === 1) {
     note('postpone', about);

@@ -141,6 +141,53 @@ describe('add_group', () => {
     ]);
   });
 
+  it('members due in the same millisecond keep the order in which they were given', async () => {
+    await tables.given(usedQueue(), job('delayed', { id: 'd1', due: NOW + 500 }));
+    const members = ['z', 'a', 'm'].map((id) => ({ id, delay: '500' }));
+    await tables.run(
+      addGroup({}, [...members, { id: 'b', root: OTHER, delay: '500' }, { id: 'later', delay: '501' }]),
+    );
+    const after = await tables.keyspace();
+    expect(after['q:delayed']?.value).toEqual([
+      ...['d1', 'z', 'a', 'm'].map((id, place) => [id, delayedScore(NOW + 500, place)]),
+      ['later', delayedScore(NOW + 501)],
+    ]);
+    expect(after['p:delayed']?.value).toEqual([['b', delayedScore(NOW + 500)]]);
+  });
+
+  describe('after a group with the same id was forgotten', () => {
+    const forgotten = (undo: 'completed' | 'failed' | 'waiting'): Command[] => [
+      ...crowd(),
+      ...givenGroup({ state: 'FAILED', members: [{ id: 'old', status: 'completed', undo }] }),
+      ['DEL', `${ROOT}:groups`, `${ROOT}:groups:g`, `${ROOT}:groups:g:jobs`, `${ROOT}:groups:g:plan`],
+      ['DEL', `${ROOT}:meta:groups:FAILED`, `${ROOT}:meta:homes`],
+    ];
+
+    for (const undo of ['completed', 'failed'] as const) {
+      it(`a compensation of it that has ${undo} goes: it must not stand for the new one`, async () => {
+        const space = await tables.given(forgotten(undo));
+        expect(await tables.run(addGroup({}, [{ id: 'a' }]))).toEqual(['added', 'a']);
+        const after = await tables.keyspace();
+        expect(space['q:compensation:g-0']).toBeDefined();
+        expect(after['q:compensation:g-0']).toBeUndefined();
+        expect(after[`q:compensation:${undo}`]).toBeUndefined();
+        expect(after['q:compensation:events']).toEqual(
+          events(['removed', { jobId: 'g-0', prev: undo }])(undefined),
+        );
+      });
+    }
+
+    it('one that has not settled is still needed, and refuses the new group', async () => {
+      const request = addGroup({}, [{ id: 'a' }]);
+      await expectChange(tables, forgotten('waiting'), request, ['taken', 'bull:q:compensation:g-0'], {});
+    });
+
+    it('members without a mapping do not care', async () => {
+      await tables.given(forgotten('waiting'));
+      expect(await tables.run(addGroup({}, [{ id: 'a', mapping: 0 }]))).toEqual(['added', 'a']);
+    });
+  });
+
   it('a thousand members are one call', async () => {
     await tables.given(usedQueue());
     const many = Array.from({ length: 1000 }, (_, i) => ({ id: `n${i}` }));

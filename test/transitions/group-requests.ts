@@ -58,6 +58,8 @@ export interface GroupRequest extends QueueRequest {
 const single = (reply: unknown[]) => String(reply[0]);
 // Only what did not go as handed in is told: its number, the word, a value.
 const finished = (reply: unknown[]) => (reply[0] as string[])[1] ?? 'ok';
+/** The id that was given, or the trouble that kept one from being given. */
+const fetched = (reply: unknown[]) => String((reply[1] as unknown[])[0] ?? reply[6]);
 
 export const addGroup = (
   arg: Partial<Parameters<typeof addGroupCall.encode>[0]> = {},
@@ -179,6 +181,19 @@ const requests: GroupRequest[] = [
     title: 'add_group',
     ...addGroup({ timeoutMs: '9000', order: 'reverse' }),
     given: [...crowd(), ...usedQueue(OTHER)],
+    word: single,
+    answer: 'added',
+    refusals: [],
+  },
+  {
+    title: 'add_group after one with the same id was forgotten',
+    ...addGroup(),
+    given: [
+      ...crowd(),
+      ...usedQueue(OTHER),
+      ...givenGroup({ state: 'FAILED', members: [{ ...done, undo: 'completed' }] }),
+      ['DEL', `${ROOT}:groups`, `${ROOT}:groups:g`, `${ROOT}:groups:g:jobs`, `${ROOT}:groups:g:plan`],
+    ],
     word: single,
     answer: 'added',
     refusals: [],
@@ -374,7 +389,7 @@ const requests: GroupRequest[] = [
     title: 'a member is fetched',
     ...fetching(),
     given: [...usedQueue(), ...givenGroup({ members: [{ id: '1', status: 'pending' }] })],
-    word: (reply) => String((reply[1] as unknown[])[0]),
+    word: fetched,
     answer: '1',
     refusals: [],
   },
@@ -392,8 +407,8 @@ const requests: GroupRequest[] = [
           ],
         }),
       ],
-      word: (reply) => String((reply[1] as unknown[]).length),
-      answer: '0',
+      word: fetched,
+      answer: '',
       refusals: [],
     }),
   ),

@@ -80,6 +80,8 @@ describe('the Lua tree', () => {
         "a user's own event; refused by the server, before anything is written",
       'calls/obliterate.lua unpack(shapes.places)': 'a fixed list',
       'calls/remove_groups.lua unpack(ids)': 'as many as the caller allows, at most 1,000',
+      'lib/compensation.lua unpack(names)': 'at most 1,000 members',
+      'lib/compensation.lua unpack(shapes.places)': 'a fixed list',
       'lib/group_record.lua unpack(names)': 'at most 1,000 members',
       'lib/jobs.lua unpack(KNOWN)': 'a fixed list',
       'lib/jobs.lua unpack(ties)': 'a handful of fields',

@@ -3,12 +3,14 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { drainCall, maintainCall } from '../../src/store/generated/engine.ts';
 import { type Command, ROOT, type State, states } from '../support/given.ts';
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import { type Edge, edges } from './edges.ts';
+import { type GroupRequest, groupRequests, OTHER, UNDO } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
-import { runShim } from './shim.ts';
+import { type Run, runShim } from './shim.ts';
 import { keyspaceOf, type Request, seed, startOf } from './tables.ts';
 
 let server: TestServer;
@@ -52,9 +54,42 @@ const others = [
 ];
 const suffixes = [...strings, ...others];
 
+// Those of a group, of another queue that has a member of it, and of the queue that undoes it.
+const ofGroups = [
+  'groups',
+  'groups:g',
+  'groups:g:jobs',
+  'groups:g:plan',
+  'groups:g:undo',
+  'meta:homes',
+  ...['open', 'marked', 'COMPENSATING', 'COMPLETED', 'FAILED', 'FAILED_COMPENSATION'].map(
+    (word) => `meta:groups:${word}`,
+  ),
+];
+const ofQueues = [
+  'wait',
+  'paused',
+  'active',
+  'prioritized',
+  'delayed',
+  'completed',
+  'failed',
+  'events',
+  'meta',
+  'meta:homes',
+  'id',
+];
+
 function poison(suffix: string): Command[] {
-  const key = `${ROOT}:${suffix}`;
-  return [['DEL', key], strings.includes(suffix) ? ['RPUSH', key, 'poison'] : ['SET', key, 'poison']];
+  return poisonKey(`${ROOT}:${suffix}`);
+}
+
+function poisonKey(key: string): Command[] {
+  const suffix = key.slice(key.lastIndexOf(':') + 1);
+  return [
+    ['DEL', key],
+    strings.includes(suffix) || key.endsWith(':de:once') ? ['RPUSH', key, 'poison'] : ['SET', key, 'poison'],
+  ];
 }
 
 // Where a call goes on and leaves something else than on a sound queue, each with its reason. What it leaves is
@@ -84,6 +119,9 @@ const tolerated: Record<string, string> = {
   'the call signal, delayed':
     'a marker is a hint: the other one is written though this one cannot be computed',
 };
+for (const status of ['completed', 'failed', 'cancelled'])
+  tolerated[`a ${status} member is not fetched, q:groups:g:jobs`] =
+    'a group that cannot be read costs itself, never the queue: the job runs';
 const met = new Set<string>();
 
 function isTolerated(row: string): boolean {
@@ -148,6 +186,57 @@ describe('a key of a wrong type', () => {
         if (run.error === undefined && isTolerated(`the call ${request.title}, ${suffix}`)) continue;
         if (run.error !== undefined) expect(after, title).toEqual(before);
         else expect(without(after, suffix), title).toEqual(without(sound.after, suffix));
+      }
+    });
+  }
+
+  const keysAround = [
+    ...ofGroups.map((suffix) => `${ROOT}:${suffix}`),
+    ...[ROOT, OTHER, UNDO].flatMap((root) => ofQueues.map((suffix) => `${root}:${suffix}`)),
+  ];
+  const isRefusal = (request: GroupRequest, run: Run) =>
+    run.error !== undefined || request.word(run.reply![2]) !== request.answer;
+  // That a queue is empty is said beside a finish, as far as that can be found out.
+  const withoutDrained = (space: Keyspace): Keyspace =>
+    Object.fromEntries(
+      Object.entries(space).map(([key, value]) => [
+        key,
+        value.type === 'stream'
+          ? { ...value, value: value.value.filter(([, name]) => name !== 'drained') }
+          : value,
+      ]),
+    );
+  const leftOut = (space: Keyspace, ...keys: string[]) =>
+    withoutDrained(Object.fromEntries(Object.entries(space).filter(([key]) => !keys.includes(key))));
+  /** A tick leaves alone a group that it cannot bring up to date, and comes back to it later. */
+  const ofTheTick = ['q:stalled', 'q:stalled-check', 'q:meta:homes', 'q:meta:groups:open'];
+
+  const groupPart = (space: Keyspace) =>
+    Object.fromEntries(
+      Object.entries(space).filter(([key]) => /^(p:|q:m2$|q:groups|q:meta:groups|q:compensation)/.test(key)),
+    );
+
+  for (const request of groupRequests.filter(({ refusals }) => refusals.length === 0)) {
+    it(`with a group: ${request.title}`, async () => {
+      const sound = await outcome(request.given, request);
+      for (const key of keysAround) {
+        await seed(server.admin, [...request.given, ...poisonKey(key)]);
+        const run = await runShim(server.admin, request);
+        const after = await keyspaceOf(server.admin);
+        const name = key.replace(/^bull:/, '');
+        const title = `${name}: ${run.error ?? JSON.stringify(run.reply)}`;
+        // Done as a whole, whatever trouble there was beside it.
+        if (isDeepStrictEqual(leftOut(after, name), leftOut(sound.after, name))) continue;
+        if (isTolerated(`${request.title}, ${name}`)) continue;
+        expect(JSON.stringify(after[name]), title).toContain('poison');
+        if (request.call === drainCall) {
+          // Jobs go one by one; those before the member are gone.
+          expect(run.error, title).toContain('WRONGTYPE');
+          expect(groupPart(leftOut(after, name)), title).toEqual(groupPart(leftOut(sound.before, name)));
+        } else if (request.call === maintainCall || isRefusal(request, run)) {
+          const left = request.call === maintainCall ? [name, ...ofTheTick] : [name];
+          expect(leftOut(after, ...left), title).toEqual(leftOut(sound.before, ...left));
+        } else expect(leftOut(after, name), title).toEqual(leftOut(sound.after, name));
       }
     });
   }

@@ -20,6 +20,8 @@ export interface Tables {
   run(request: Request): Promise<unknown[]>;
   /** The same with the head of the call in the test's hand; the whole reply. */
   send(request: Request, head?: Head): Promise<[string, string, unknown[]]>;
+  /** A query at the fixed time; the body of its reply. */
+  ask(request: Request): Promise<unknown[]>;
   keyspace(): Promise<Keyspace>;
 }
 
@@ -82,6 +84,14 @@ export function useTables(): Tables {
     run: async (request) => {
       const [word, now, body] = await tables.send(request);
       expect([word, now]).toEqual(['ok', String(NOW)]);
+      return body;
+    },
+    ask: async ({ call, argv, root = ROOT }) => {
+      const [, , body] = (await engine.run(call, root, [String(NOW), ...argv])) as [
+        string,
+        string,
+        unknown[],
+      ];
       return body;
     },
     keyspace: () => keyspaceOf(server!.admin),

@@ -1,7 +1,7 @@
 // Groups as large as they may be, and long queues: cancelling must not hold the server.
 
 import { describe, expect, it } from 'vitest';
-import type { GroupJobDefinition } from '../../../src/index.ts';
+import type { GroupJobDefinition, Job } from '../../../src/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { complete, fail, undone, useGroups } from './support.ts';
 
@@ -75,6 +75,68 @@ describe('a thousand members', () => {
     expect([...undoneBy.keys()].sort()).toEqual([...done].sort());
     expect(new Set(undoneBy.values())).toEqual(new Set([1]));
     expect(await groups.eventNames(names[0]!)).toEqual(['group:compensating', 'group:failed']);
+  });
+});
+
+describe('the cost of one job does not grow with its group', () => {
+  /** How many commands the server carries out meanwhile, those inside of transitions too. */
+  async function commands(act: () => Promise<unknown>): Promise<number> {
+    const { admin } = bundle.server;
+    const total = async () => {
+      const rows = String(await admin.info('commandstats')).matchAll(/cmdstat_(\S+?):calls=(\d+)/g);
+      return [...rows].reduce((sum, [, name, calls]) => sum + (name === 'info' ? 0 : Number(calls)), 0);
+    };
+    const before = await total();
+    await act();
+    return (await total()) - before;
+  }
+
+  // A renewal or a trim may come in between; forty times as many members may not.
+  function expectSame([small, large]: Record<string, number>[]): void {
+    for (const [what, cost] of Object.entries(large!)) {
+      expect(cost / small![what]!, what).toBeLessThan(1.5);
+    }
+  }
+
+  it.each(['parallel', 'reverse'] as const)('of a group that is undone (%s)', async (compensationOrder) => {
+    const costs: Record<string, number>[] = [];
+    for (const size of [5, 200]) {
+      const [name] = groups.names(1) as [string];
+      const jobs = members(size, [name]);
+      const node = await groups.add({ name: 'big', jobs, compensation: undone(jobs), compensationOrder });
+      const running: Job[] = [];
+      for (const _ of jobs) running.push(await groups.claim(name));
+      await complete(running[4]!);
+      await fail(running[0]!);
+      const cost: Record<string, number> = {
+        completed: await commands(() => complete(running[1]!)),
+        failed: await commands(() => fail(running[2]!)),
+        retried: await commands(() => node.jobs[4]!.retry('completed').catch(() => {})),
+        removed: await commands(() => node.jobs[2]!.remove()),
+      };
+      for (const job of running.slice(5)) await complete(job);
+      await complete(running[3]!);
+      const undo = await groups.claim(`${name}:compensation`);
+      cost.undone = await commands(() => complete(undo));
+      costs.push(cost);
+    }
+    expectSame(costs);
+  });
+
+  it('of a group that is fine', async () => {
+    const costs: Record<string, number>[] = [];
+    for (const size of [5, 200]) {
+      const [name] = groups.names(1) as [string];
+      const jobs = members(size, [name]);
+      const node = await groups.add({ name: 'big', jobs, compensation: undone(jobs) });
+      const first = await groups.claim(name);
+      costs.push({
+        completed: await commands(() => complete(first)),
+        retried: await commands(() => node.jobs[0]!.retry('completed').catch(() => {})),
+        removed: await commands(() => node.jobs[0]!.remove()),
+      });
+    }
+    expectSame(costs);
   });
 });
 

@@ -106,6 +106,21 @@ describe('taking jobs away', () => {
     expect(left).toEqual([]);
   });
 
+  it.each(['ACTIVE', 'COMPENSATING'])(
+    'obliterating the home of a group that is %s and undone in reverse order undoes all that is left',
+    async (state) => {
+      const [home, one, two] = groups.names(3) as [string, string, string];
+      const node = await groups.addPlain([one, two, two], { queueName: home, compensationOrder: 'reverse' });
+      await complete(await groups.claim(one));
+      await complete(await groups.claim(two));
+      if (state === 'COMPENSATING') await node.group.cancel();
+      await groups.queue(home).obliterate({ force: true });
+      expect(await node.group.getState()).toBeNull();
+      expect(await groups.undoAll(one)).toHaveLength(1);
+      expect(await groups.undoAll(two)).toHaveLength(1);
+    },
+  );
+
   it('terminal groups do not keep a home from being obliterated', async () => {
     const { names, node } = await half();
     await complete(await groups.claim(names[1]!));

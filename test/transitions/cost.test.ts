@@ -1,0 +1,96 @@
+// What a plain job costs the server, in commands. A job that is tied to nothing pays for no bond: neither groups nor
+// lanes nor flows may add to these lists. Whoever shortens one changes it here.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addManyCall, exchangeCall, pushAdd, pushComplete } from '../../src/store/generated/engine.ts';
+import { type Command, job, usedQueue } from '../support/given.ts';
+import { givenGroup } from '../support/given-group.ts';
+import { startLegServer, type TestServer } from '../support/leg.ts';
+import { addition, completion, noFetch } from './edges.ts';
+import { commandsOf, runShim } from './shim.ts';
+import { type Request, seed } from './tables.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startLegServer();
+});
+afterAll(() => server?.stop());
+
+async function commands(given: readonly Command[], request: Request): Promise<string[]> {
+  await seed(server.admin, given);
+  const run = await runShim(server.admin, request);
+  expect(run.error).toBeUndefined();
+  return commandsOf(run).map(({ command }) => command);
+}
+
+const ids = (count: number) => Array.from({ length: count }, (_, i) => `j${i}`);
+
+function adds(count: number): Request {
+  const argv: string[] = [];
+  for (const _ of ids(count)) pushAdd(argv, { ...addition, jobId: '' });
+  return { call: addManyCall, argv: addManyCall.encode(argv) };
+}
+
+/** A worker hands in as many as it fetches. */
+function exchange(finished: number, fetchCount: number): Request {
+  const argv: string[] = [];
+  for (const jobId of ids(finished)) pushComplete(argv, { ...completion, jobId });
+  return {
+    call: exchangeCall,
+    argv: exchangeCall.encode({ ...noFetch, fetchCount, token: 'mine:2', afterFinish: finished > 0 }, argv),
+  };
+}
+
+const busy = (active: number, waiting: number): Command[] => [
+  ...usedQueue(),
+  ...ids(active).flatMap((id) => job('active', { id })),
+  ...Array.from({ length: waiting }, (_, i) => job('waiting', { id: `w${i}` })).flat(),
+];
+
+/** The commands of one more in a batch: what `more` has beyond `fewer`, in any order. */
+function beyond(more: string[], fewer: string[]): string[] {
+  const rest = [...more];
+  for (const command of fewer) {
+    const at = rest.indexOf(command);
+    expect(at, `${command} is not in ${more}`).toBeGreaterThanOrEqual(0);
+    rest.splice(at, 1);
+  }
+  return rest.sort();
+}
+
+/** How many commands the first of a batch costs with all around it, and how many each further one. */
+async function cost(of: (count: number) => [readonly Command[], Request]): Promise<[number, number]> {
+  const one = await commands(...of(1));
+  const two = await commands(...of(2));
+  return [one.length, beyond(two, one).length];
+}
+
+describe('a plain job costs as many commands as before there were groups', () => {
+  it('to be added', async () => {
+    expect(await cost((count) => [usedQueue(), adds(count)])).toEqual([11, 5]);
+  });
+
+  it('to be fetched', async () => {
+    expect(await cost((count) => [busy(0, 50), exchange(0, count)])).toEqual([12, 6]);
+  });
+
+  it('to be completed, with the next one fetched', async () => {
+    expect(await cost((count) => [busy(4, 50), exchange(count, count)])).toEqual([21, 14]);
+  });
+});
+
+describe('a member of a group', () => {
+  const members = (status: 'active' | 'pending'): Command[] => [
+    ...busy(0, status === 'active' ? 50 : 0),
+    ...givenGroup({ members: ids(9).map((id) => ({ id, status })) }),
+  ];
+
+  it('costs a look at its status more to be fetched, and a word', async () => {
+    expect(await cost((count) => [members('pending'), exchange(0, count)])).toEqual([14, 8]);
+  });
+
+  it('costs a few commands more to be completed, however many members there are', async () => {
+    const [first, further] = await cost((count) => [busy(9, 50), exchange(count, 0)]);
+    expect(await cost((count) => [members('active'), exchange(count, 0)])).toEqual([first + 6, further + 5]);
+  });
+});

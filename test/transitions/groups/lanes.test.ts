@@ -1,0 +1,208 @@
+// Members that share a lane: the lane goes on whatever becomes of the group.
+
+import { describe, expect, it } from 'vitest';
+import { addGroupCall, pushAddInLane, pushMapping, pushMember } from '../../../src/store/generated/engine.ts';
+import {
+  changed,
+  events,
+  fields,
+  gone,
+  hash,
+  list,
+  pushedLeft,
+  scored,
+  text,
+  without,
+  zset,
+} from '../../support/expected.ts';
+import { counts, groupChanges, moved, told } from '../../support/expected-group.ts';
+import { type Command, hset, NOW, ROOT, record, usedQueue } from '../../support/given.ts';
+import { GROUP, givenGroup, headOf, type MemberSpec, mapping } from '../../support/given-group.ts';
+import { addition, fetching } from '../edges.ts';
+import { cancelGroup, complete, fail, running } from '../group-requests.ts';
+import { expectChange, useTables } from '../tables.ts';
+
+const tables = useTables();
+const at = String(NOW);
+const used = usedQueue(ROOT, { 'yoke.lanes': '1' });
+const laneFields = (sequence: number) => ({ lane: 'a', orderMs: '7', laneSeq: String(sequence) });
+const entry = (sequence: number, id: string) => `${String(sequence).padStart(16, '0')}${id}`;
+
+/** A member of the lane: the first is out and waits, the second rests, the third waits there for its time. */
+const inLane = (id: string, sequence: number, where: MemberSpec['at']): MemberSpec => ({
+  id,
+  status: 'pending',
+  mapping: 0,
+  at: where,
+  job: { fields: laneFields(sequence) },
+});
+const out = inLane('m1', 1, 'waiting');
+const resting = inLane('m2', 2, 'missing');
+const timed = inLane('m3', 3, 'missing');
+const stored = (id: string, sequence: number, index: number): Command =>
+  hset(
+    `${ROOT}:${id}`,
+    record({ grp: `member:${index}:0:bull:q:groups:g`, ...laneFields(sequence), opts: '{}' }),
+  );
+const lane = (outText: string): Command[] => [
+  hset(`${ROOT}:meta:lane-out`, { a: outText }),
+  ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
+];
+const rests = (id: string, sequence: number): Command[] => [
+  ['ZADD', `${ROOT}:meta:lane:a`, '7', entry(sequence, id)],
+  ['ZADD', `${ROOT}:de`, String(NOW - 100), id],
+];
+/** One of the lane that is no member, behind all others. */
+const bystander: Command[] = [hset(`${ROOT}:by`, record(laneFields(9))), ...rests('by', 9)];
+const three: Command[] = [
+  ...used,
+  ...givenGroup({ members: [out, resting, timed] }),
+  stored('m2', 2, 1),
+  stored('m3', 3, 2),
+  ...lane('2:m1'),
+  ...rests('m2', 2),
+  ['ZADD', `${ROOT}:meta:lane-delayed`, String(NOW + 500), 'm3'],
+  ['ZADD', `${ROOT}:de`, '-1', 'm3'],
+  ...bystander,
+];
+
+describe('members of a lane', () => {
+  it('that wait, rest or wait for their time are taken out, and the one behind them is let out', async () => {
+    await expectChange(tables, three, cancelGroup(), ['ok', 'FAILED'], {
+      'q:m1': gone,
+      'q:m2': gone,
+      'q:m3': gone,
+      'q:wait': list('by'),
+      'q:marker': scored('0', 0),
+      'q:meta:lane:a': gone,
+      'q:meta:lane-delayed': gone,
+      'q:de': gone,
+      'q:meta:lane-out': hash({ a: '2:by' }),
+      'q:events': events(
+        ['removed', { jobId: 'm1', prev: 'wait' }],
+        ['removed', { jobId: 'm2', prev: 'wait' }],
+        ['removed', { jobId: 'm3', prev: 'delayed' }],
+        told('failed', { state: 'FAILED', compensationResults: '[]' }),
+      ),
+      ...moved('ACTIVE', 'FAILED'),
+      ...groupChanges(
+        {
+          state: 'FAILED',
+          updatedAt: at,
+          ...counts({ cancelledCount: 3 }),
+          failedJobId: '',
+          reason: 'cancelled',
+        },
+        { 'bull:q:m1': 'cancelled', 'bull:q:m2': 'cancelled', 'bull:q:m3': 'cancelled' },
+      ),
+    });
+  });
+
+  const runs: MemberSpec = { ...running, mapping: 0, job: { fields: laneFields(1) } };
+  const two: Command[] = [
+    ...used,
+    ...givenGroup({ members: [runs, resting] }),
+    stored('m2', 2, 1),
+    ...lane('1:1'),
+    ...rests('m2', 2),
+    ...bystander,
+  ];
+
+  it('one fails: the next, which is cancelled with it, does not go out, and the one behind it does', async () => {
+    await expectChange(tables, two, fail(), [[], [], [], '0', '0', '', ''], {
+      'q:active': gone,
+      'q:1:lock': gone,
+      'q:1': fields({ atm: '1', failedReason: 'broke', stacktrace: '["at x"]', finishedOn: at }),
+      'q:failed': zset(['1', at]),
+      'q:m2': gone,
+      'q:de': gone,
+      'q:meta:lane:a': gone,
+      'q:meta:lane-out': hash({ a: '2:by' }),
+      'q:wait': list('by'),
+      'q:marker': scored('0', 0),
+      'q:events': events(
+        ['removed', { jobId: 'm2', prev: 'wait' }],
+        told('failed', { state: 'FAILED', compensationResults: '[]' }),
+        ['failed', { jobId: '1', failedReason: 'broke', prev: 'active' }],
+      ),
+      ...moved('ACTIVE', 'FAILED'),
+      ...groupChanges(
+        {
+          state: 'FAILED',
+          updatedAt: at,
+          ...counts({ failedCount: 1, cancelledCount: 1 }),
+          failedJobId: '1',
+          reason: 'broke',
+        },
+        { 'bull:q:1': 'failed', 'bull:q:m2': 'cancelled' },
+      ),
+    });
+  });
+
+  it('one completes: the next goes out', async () => {
+    await expectChange(tables, two, complete(), [[], [], [], '0', '0', '', ''], {
+      'q:active': gone,
+      'q:1:lock': gone,
+      'q:1': fields({ atm: '1', returnvalue: '{"ok":true}', finishedOn: at }),
+      'q:completed': zset(['1', at]),
+      'q:de': without('m2'),
+      'q:meta:lane:a': without(entry(2, 'm2')),
+      'q:meta:lane-out': hash({ a: '2:m2' }),
+      'q:wait': list('m2'),
+      'q:marker': scored('0', 0),
+      'q:events': events(['completed', { jobId: '1', returnvalue: '{"ok":true}', prev: 'active' }]),
+      ...groupChanges({ completedCount: '1' }, { 'bull:q:1': 'completed' }),
+    });
+  });
+
+  it('one that was cancelled and is fetched: it is erased, and the next goes out', async () => {
+    const given: Command[] = [
+      ...used,
+      ...givenGroup({ state: 'FAILED', members: [{ ...out, status: 'cancelled' }] }),
+      ...lane('2:m1'),
+      ...bystander,
+    ];
+    const space = await tables.given(given);
+    const reply = await tables.run(fetching());
+    expect((reply[1] as unknown[])[0]).toBe('by');
+    expect(await tables.keyspace()).toEqual(
+      changed(space, {
+        'q:m1': gone,
+        'q:wait': gone,
+        'q:de': gone,
+        'q:meta:lane:a': gone,
+        'q:meta:lane-out': hash({ a: '2:by' }),
+        'q:active': list('by'),
+        'q:by': fields({ ats: '1', processedOn: at }),
+        'q:by:lock': text('mine:1', true),
+        'q:marker': scored('0', 0),
+        'q:events': events(
+          ['removed', { jobId: 'm1', prev: 'wait' }],
+          ['active', { jobId: 'by', prev: 'waiting' }],
+        ),
+      }),
+    );
+  });
+
+  it('added with their group: the first is out, the second rests', async () => {
+    const items: string[] = [];
+    pushMapping(items, mapping());
+    for (const id of ['a1', 'a2']) {
+      pushMember(items, { root: ROOT, mapping: 0, head: headOf(id) });
+      pushAddInLane(items, { ...addition, jobId: id, lane: 'a', order: '7' });
+    }
+    const arg = { groupId: GROUP, name: 'order', compensation: '{}', order: '', timeoutMs: '' };
+    await tables.given(usedQueue());
+    expect(await tables.run({ call: addGroupCall, argv: addGroupCall.encode(arg, items) })).toEqual([
+      'added',
+      'a1',
+      'a2',
+    ]);
+    const after = await tables.keyspace();
+    expect(after['q:wait']).toEqual(pushedLeft('a1')(undefined));
+    expect(after['q:meta:lane-out']).toEqual(hash({ a: '2:a1' })(undefined));
+    expect(after['q:meta:lane:a']).toEqual(zset([entry(12, 'a2'), '7'])(undefined));
+    expect(after['q:a2']?.value).toMatchObject({ ...laneFields(12), grp: 'member:1:0:bull:q:groups:g' });
+    expect(after['q:groups:g:jobs']?.value).toEqual({ 'bull:q:a1': 'pending', 'bull:q:a2': 'pending' });
+  });
+});
