@@ -184,8 +184,12 @@ end
 -- Takes a waiting job out of where it waits; that collection's suffix, or nil.
 local function take_out(p, member, is_long)
   local id = member.id
-  local from = member.lane and lanes.take_out(p, member)
-  if from then return from end
+  if member.lane then
+    local from = lanes.take_out(p, member)
+    if from then return from end
+    -- This call may just have let it out.
+    lanes.push_all(p)
+  end
   if call("ZREM", p.delayed, id) == 1 then return "delayed" end
   if call("ZREM", p.prioritized, id) == 1 then return "prioritized" end
   if is_long then return nil end

@@ -24,6 +24,9 @@ local NOT_YET = "-1"
 lanes.check = lane_state.check
 lanes.check_end = lane_state.check_end
 
+-- What was let out lies in the ready order when the call ends; for whoever looks there before.
+lanes.push_all = lane_state.push_all
+
 -- Puts the job where ready jobs are. False if it has no record any more: somebody who knows nothing of lanes has
 -- removed it.
 local function let_out(q, lane, id, priority)
