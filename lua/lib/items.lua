@@ -13,8 +13,8 @@ local function run_each(q, batch, transitions, told)
   local number, last = 0, #argv
   while at <= last do
     local verb = argv[at]
-    local arg, following = readers[verb](argv, at)
-    local is_done, word, value = pcall(transitions[verb], q, arg)
+    local arg, following, whole_verb = readers[verb](argv, at)
+    local is_done, word, value = pcall(transitions[whole_verb or verb], q, arg)
     if not is_done then
       word, value = "error", items.message(word)
     end

@@ -4,10 +4,10 @@
 --- @arg   name       string
 --- @arg   data       bytes
 --- @arg   opts       bytes
---- @arg   timestamp  string   creation time in ms; empty for the time of the call
---- @arg   delay      string   ms after the timestamp; 0 for none
---- @arg   priority   string
---- @arg   is_next    flag     runs before all that waits
+--- @arg   timestamp  string=  creation time in ms; empty for the time of the call
+--- @arg   delay      string=0 ms after the timestamp; 0 for none
+--- @arg   priority   string=0
+--- @arg   is_next    flag=    runs before all that waits
 --- @reply added | duplicate
 local adding = require("lib.adding")
 local events = require("lib.events")

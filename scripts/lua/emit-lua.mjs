@@ -2,7 +2,7 @@
 // locals per function is never near. `call` is the one name that modules share: it is redis.call, set when a
 // call begins (a function library has no redis.call while it loads), and what tests replace.
 
-import { inOrder } from './read-tree.mjs';
+import { inOrder, shortVerb, usualArgs } from './read-tree.mjs';
 
 const variable = (path) => path.replace('.', '_');
 
@@ -64,13 +64,21 @@ function entryText(tree, call) {
   return setup + readersText(tree, call) + lines.join('\n');
 }
 
-// For each verb a function that reads one item into a table of its own, and says where the next one begins.
+// For each verb a function that reads one item into a table of its own, and says where the next one begins; a short
+// form also says which verb it stands for.
 function readersText(tree, call) {
   if (call.items.length === 0) return '';
-  const readers = call.items.map((verb) => {
+  const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
+  const readerText = (word, fields, count, verb) =>
+    `["${word}"] = (function() local arg = {} return function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end end)()`;
+  const readers = call.items.flatMap((verb) => {
     const args = call.shapes.get(verb) ?? tree.modules.get(`transitions.${verb}`).args;
-    const fields = args.map((arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`);
-    return `${verb} = (function() local arg = {} return function(argv, at) ${fields.join(' ')} return arg, at + ${args.length + 1} end end)()`;
+    const whole = readerText(verb, args.map(given), args.length, '');
+    const usual = usualArgs(args);
+    if (usual.length === 0) return [whole];
+    const sent = args.slice(0, args.length - usual.length);
+    const fields = [...sent.map(given), ...usual.map((arg) => `arg.${arg.name} = ${usualText(arg)}`)];
+    return [whole, readerText(shortVerb(verb), fields, sent.length, `, "${verb}"`)];
   });
   return `local readers_of_${call.name} = { ${readers.join(',\n')} }\n`;
 }
@@ -78,6 +86,11 @@ function readersText(tree, call) {
 /** The transitions among a call's items; the others are shapes of its own. */
 export function transitionsOf(call) {
   return call.items.filter((verb) => !call.shapes.has(verb)).map((verb) => `transitions.${verb}`);
+}
+
+function usualText({ type, usual }) {
+  if (type === 'flag') return String(usual === '1');
+  return type === 'int' ? usual : `"${usual}"`;
 }
 
 function needs(call) {

@@ -2,6 +2,7 @@
 // and the words each may answer.
 
 import { emitCall, emitModules, transitionsOf } from './emit-lua.mjs';
+import { shortVerb, usualArgs } from './read-tree.mjs';
 
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 const pascal = (name) => camel(`_${name}`);
@@ -22,6 +23,24 @@ function argType(name, args) {
 
 const pushes = (args) => args.map((arg) => encode[arg.type](`arg.${camel(arg.name)}`)).join(', ');
 
+// The item without its usual arguments, where they are what they mostly are.
+function shortPush({ name, args }) {
+  const usual = usualArgs(args);
+  if (usual.length === 0) return [];
+  const isUsual = usual.map((arg) => {
+    const value = `arg.${camel(arg.name)}`;
+    if (arg.type === 'flag') return arg.usual === '1' ? value : `!${value}`;
+    return `${value} === ${arg.type === 'int' ? arg.usual : `'${arg.usual}'`}`;
+  });
+  const sent = args.slice(0, args.length - usual.length);
+  return [
+    `  if (${isUsual.join(' && ')}) {`,
+    `    argv.push('${shortVerb(name)}', ${pushes(sent)});`,
+    '    return;',
+    '  }',
+  ];
+}
+
 function itemText(module) {
   const type = `${pascal(module.name)}Arg`;
   return [
@@ -29,6 +48,7 @@ function itemText(module) {
     argType(type, module.args),
     `export type ${pascal(module.name)}Word = ${module.words.map((word) => `'${word}'`).join(' | ')};`,
     `export function push${pascal(module.name)}(argv: string[], arg: ${type}): void {`,
+    ...shortPush(module),
     `  argv.push('${module.name}', ${pushes(module.args)});`,
     '}',
   ].join('\n');

@@ -62,10 +62,11 @@ function readDeclaration(module, line) {
   }
   const [, word, rest] = tag;
   if (word === 'arg') {
-    const [, name, type, note] = rest.match(/^(\w+)\s+(\w+)\s*(.*)$/) ?? [];
+    // `string=0`: what it is mostly. Items whose last arguments are all that are sent without them.
+    const [, name, type, usual, note] = rest.match(/^(\w+)\s+(\w+)(?:=(\w*))?\s*(.*)$/) ?? [];
     if (!ARG_TYPES.includes(type))
       throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
-    module.args.push({ name, type, note });
+    module.args.push({ name, type, note, usual });
   } else if (word === 'items') {
     module.items.push(...rest.split('|').map((item) => item.trim()));
   } else if (word === 'item') {
@@ -94,6 +95,15 @@ function readDeclaration(module, line) {
     throw new Error(`${module.path}: unknown tag @${word}`);
   }
 }
+
+/** The arguments of an item that it can be sent without: those at its end that say what they mostly are. */
+export function usualArgs(args) {
+  const first = args.findLastIndex(({ usual }) => usual === undefined) + 1;
+  return args.slice(first);
+}
+
+/** The word that stands for an item without its usual arguments. */
+export const shortVerb = (name) => `${name}-`;
 
 /** The modules that `paths` need, each after what it requires. */
 export function inOrder(tree, paths) {

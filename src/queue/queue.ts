@@ -120,17 +120,17 @@ export class Queue<
       const checked = this.#checked(data);
       prepared.push(this.#prepare(name, checked instanceof Promise ? await checked : checked, opts));
     }
-    const outcomes = await Promise.allSettled(prepared.map(({ arg }) => this.jobs.add(arg)));
+    const outcomes = await this.jobs.addAll(prepared.map(({ arg }) => arg));
     const refused: RefusedJob[] = [];
     const added: string[] = [];
     outcomes.forEach((outcome, index) => {
       const entry = prepared[index]!;
-      if (outcome.status === 'rejected') {
-        refused.push({ index, error: outcome.reason });
+      if ('error' in outcome) {
+        refused.push({ index, error: outcome.error as Error });
         return;
       }
-      this.#place(entry, outcome.value);
-      added.push(outcome.value.id);
+      this.#place(entry, outcome);
+      added.push(outcome.id);
     });
     if (refused.length > 0) {
       if (added.length === 0 && refused.every(({ error }) => error === refused[0]!.error))

@@ -27,6 +27,9 @@ export interface Added {
   readonly at: number;
 }
 
+/** What became of one of many: added, or the reason why not. */
+export type AddOutcome = Added | { readonly error: unknown };
+
 interface Waiting {
   readonly arg: NewJob;
   readonly askedAt: number;
@@ -48,6 +51,24 @@ export class AddBatch {
   add(arg: NewJob): Promise<Added> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ arg, askedAt: performance.now(), resolve, reject });
+      this.#sendSoon();
+    });
+  }
+
+  /** Many at once, without a promise for each; an outcome for each, in their order. Never rejects. */
+  addAll(args: readonly NewJob[]): Promise<AddOutcome[]> {
+    return new Promise((resolve) => {
+      const outcomes = new Array<AddOutcome>(args.length);
+      const askedAt = performance.now();
+      let left = args.length;
+      if (left === 0) resolve(outcomes);
+      args.forEach((arg, index) => {
+        const settle = (outcome: AddOutcome) => {
+          outcomes[index] = outcome;
+          if (--left === 0) resolve(outcomes);
+        };
+        this.#waiting.push({ arg, askedAt, resolve: settle, reject: (error) => settle({ error }) });
+      });
       this.#sendSoon();
     });
   }

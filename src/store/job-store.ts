@@ -1,7 +1,7 @@
-// Typed verbs over one queue, a few lines each. Adds wait for the end of the turn; any other call of the same object
-// sends them first.
+// Typed verbs over one queue, a few lines each. Adds wait for others that are made with them; any other call of
+// the same object sends them first.
 
-import { AddBatch, type Added, type NewJob } from './add-batch.ts';
+import { AddBatch, type Added, type AddOutcome, type NewJob } from './add-batch.ts';
 import {
   addLogCall,
   changeDelayCall,
@@ -46,6 +46,11 @@ export class JobStore {
 
   add(arg: NewJob): Promise<Added> {
     return this.#adds.add(arg);
+  }
+
+  /** Never rejects. */
+  addAll(args: readonly NewJob[]): Promise<AddOutcome[]> {
+    return this.#adds.addAll(args);
   }
 
   /** Resolves when every add made so far has been answered. */

@@ -85,7 +85,7 @@ async function runBoth(pair: Pair, count: number): Promise<number> {
   const exchange = vi.spyOn((fast as unknown as yoke.Worker).leases, 'exchange');
   await untilIdle(pair.yoke);
   await fast.close();
-  const verbs = ['complete', 'fail', 'retry', 'delay'];
+  const verbs = ['complete', 'complete-', 'fail', 'retry', 'delay'];
   const finishes = exchange.mock.calls.map(
     ([argv]) => argv.filter((word: string) => verbs.includes(word)).length,
   );

@@ -20,8 +20,8 @@ function isCall(call: EngineCall, test: (args: string[]) => boolean = () => true
 
 const isAdd = isCall(addManyCall);
 // Without an item there is nothing but a fetch.
-const isFetch = isCall(exchangeCall, (args) => !args.includes('complete') && !args.includes('retry'));
-const isComplete = isCall(exchangeCall, (args) => args.includes('complete'));
+const isFetch = isCall(exchangeCall, (args) => !args.includes('complete-') && !args.includes('retry'));
+const isComplete = isCall(exchangeCall, (args) => args.includes('complete-'));
 const isRetry = isCall(exchangeCall, (args) => args.includes('retry'));
 
 const LEASE_MS = 10_000;
