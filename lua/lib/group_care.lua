@@ -15,6 +15,34 @@ local care = {}
 
 -- What one tick may look at.
 local MOST_HOMES, MOST_GROUPS, MOST_MEMBERS, MOST_MARKED = 20, 100, 2000, 100
+-- How far back the end of a job that has no record any more is looked for.
+local MOST_EVENTS = 3000
+
+-- How the jobs of a queue ended, by what it has told of late; read once per call.
+local function told_ends(p)
+  local ends = rawget(p, "told_ends")
+  if ends then
+    return ends
+  end
+  ends = {}
+  for _, entry in ipairs(call("XREVRANGE", p.events, "+", "-", "COUNT", MOST_EVENTS)) do
+    local told = {}
+    for i = 1, #entry[2], 2 do
+      told[entry[2][i]] = entry[2][i + 1]
+    end
+    local id, event = told.jobId, told.event
+    if id and ends[id] == nil then
+      if event == "completed" or event == "failed" then
+        ends[id] = { event, told.returnvalue or told.failedReason or "" }
+      elseif event == "added" then
+        -- What came before was another job of the same id.
+        ends[id] = false
+      end
+    end
+  end
+  rawset(p, "told_ends", ends)
+  return ends
+end
 
 -- How a job that should still be on its way has really ended: nil if it has not, else the outcome and its value.
 local function real_end(p, id)
@@ -26,6 +54,11 @@ local function real_end(p, id)
     return "failed", call("HGET", key, "failedReason") or ""
   end
   if call("EXISTS", key) == 0 then
+    -- A worker of another library may have finished it, and trimmed it with others before anybody looked.
+    local told = told_ends(p)[id]
+    if told then
+      return told[1], told[2]
+    end
     return "missing", ""
   end
   return nil

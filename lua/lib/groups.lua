@@ -85,7 +85,7 @@ local function as_member(q, job, membership)
     return membership.members[membership.index + 1]
   end
   return { index = membership.index, key = job.key, root = q.root, id = job.id, mapping = membership.mapping,
-    status = membership.status or "pending" }
+    status = membership.status }
 end
 
 -- Check: the job's group as it is now, kept with the job for the settle; nil where the group is gone. `outcome` is
@@ -98,9 +98,15 @@ function groups.check(q, job, outcome)
     return
   end
   local membership = { group = group, index = tie.index, mapping = tie.mapping, is_member = tie.role == "member" }
-  job.membership = membership
   if membership.is_member then
     membership.status = record.status(group, job.key)
+    if not membership.status then
+      -- Of an earlier group that had the same id: this one does not know it.
+      return
+    end
+  end
+  job.membership = membership
+  if membership.is_member then
     if outcome == "completed" and group.state == "ACTIVE" then
       record.check_count(group, tie.mapping)
       return
@@ -282,7 +288,9 @@ function groups.is_ending(q, job)
   if not group then
     return false
   end
-  shapes.expect(group.home, group.key .. keys.group_tail.jobs, "hash")
+  if not record.status(group, job.key) then
+    return false
+  end
   job.waits_in = group.state == "ACTIVE" and group or nil
   return group.state ~= "ACTIVE"
 end

@@ -142,6 +142,42 @@ describe.each(stocks)('$stock.name', ({ stock }: { stock: Library }) => {
     expect(await eventNames(queues[0]!)).toEqual(['group:compensating', 'group:failed']);
   });
 
+  it('trims members and compensations with other jobs before anybody looks: their ends are known all the same', async () => {
+    const queues = names(2);
+    const [name] = queues as [string];
+    const node = await addGroup(queues);
+    const opts = { removeOnComplete: { count: 1 }, removeOnFail: { count: 1 } };
+    /** One job of the group, and two others that push it out. */
+    const run = async (queue: Any, handler: (job: Any) => Promise<unknown>, more: object = {}) => {
+      await queue.addBulk(['plain', 'plain'].map((job) => ({ name: job, data: {} })));
+      const worker = stock.worker(queue.name, handler, { ...opts, ...more });
+      await eventually(async () =>
+        expect(await queue.getJobCounts('wait', 'active')).toEqual({ wait: 0, active: 0 }),
+      );
+      await worker.close();
+    };
+    await run(stock.queue(name), async () => ({ transaction: 1 }));
+    expect(await yoke.queue(name).getJob(node.jobs[0]!.id)).toBeUndefined();
+    await run(stock.queue(queues[1]!), async () => {
+      throw new Error('no stock');
+    });
+    expect(await yoke.queue(queues[1]!).getJob(node.jobs[1]!.id)).toBeUndefined();
+    expect((await yoke.queue(name).auditGroups()).findings).toMatchObject([
+      { recorded: 'pending', found: 'completed' },
+      { recorded: 'pending', found: 'failed' },
+    ]);
+    upkeep(name);
+    expect(await until(node, 'COMPENSATING')).toMatchObject({ reason: 'no stock', completedCount: 1 });
+
+    const [queue, reached] = stockCompensation(name);
+    const seen: unknown[] = [];
+    const handler = async (job: Any) => seen.push(job.data.originalReturnValue);
+    await run(stock.queue(queue, reached), handler, reached);
+    expect(seen[0]).toEqual({ transaction: 1 });
+    await until(node, 'FAILED');
+    expect(await eventNames(name)).toEqual(['group:compensating', 'group:failed']);
+  });
+
   it('tries a compensation again as often as its options say', async () => {
     const queues = names(1);
     const [name] = queues as [string];

@@ -115,9 +115,13 @@ export function resolveGroupOptions(input: GroupOptions, maxPayloadBytes: number
   };
 }
 
+// BullMQ's sweep for orphans takes `groups:<one of these>` for a part of a job called `groups`, and deletes it.
+const PARTS_OF_JOBS = ['dependencies', 'failed', 'lock', 'logs', 'processed', 'unsuccessful'];
+
 /** An id becomes part of keys and of the ids of compensation jobs. */
 export function readGroupId(value: unknown): string {
   const id = readString('groupId', value, '');
+  if (PARTS_OF_JOBS.includes(id)) throw invalidOption('groupId', `none of ${PARTS_OF_JOBS.join(', ')}`, id);
   if (id !== '' && !/^[\w.@~+=,-]{1,128}$/.test(id))
     throw invalidOption('groupId', 'at most 128 letters, digits or any of _ . @ ~ + = , -', id);
   return id;

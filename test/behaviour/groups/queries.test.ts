@@ -176,7 +176,7 @@ describe('getGroups and getGroupCounts', () => {
     };
     await end(name, 'COMPLETED', { groupId: 'done' });
     await nextMs();
-    await end(name, 'FAILED', { groupId: 'failed' });
+    await end(name, 'FAILED', { groupId: 'sorry' });
     await nextMs();
     await end(name, 'FAILED_COMPENSATION', { groupId: 'stuck' });
     await nextMs();
@@ -195,17 +195,17 @@ describe('getGroups and getGroupCounts', () => {
       FAILED: 1,
       FAILED_COMPENSATION: 1,
     });
-    const all = ['active-3', 'active-2', 'active-1', 'undone', 'stuck', 'failed', 'done'];
+    const all = ['active-3', 'active-2', 'active-1', 'undone', 'stuck', 'sorry', 'done'];
     expect(await ids()).toEqual(all);
     expect(await ids({ start: 1, end: 2 })).toEqual(all.slice(1, 3));
     expect(await ids({ start: 5, end: -1 })).toEqual(all.slice(5));
     expect(await ids({ state: 'COMPLETED' })).toEqual(['done']);
-    expect(await ids({ state: 'FAILED' })).toEqual(['failed']);
+    expect(await ids({ state: 'FAILED' })).toEqual(['sorry']);
     expect(await ids({ state: 'FAILED_COMPENSATION' })).toEqual(['stuck']);
     expect(await ids({ state: 'COMPENSATING' })).toEqual(['undone']);
     expect(await ids({ state: 'ACTIVE' })).toEqual(['active-3', 'active-2', 'active-1']);
     expect(await ids({ state: 'ACTIVE', start: 1, end: 1 })).toEqual(['active-2']);
-    expect((await queue.getGroups({ state: 'FAILED' }))[0]).toEqual(await queue.getGroupState('failed'));
+    expect((await queue.getGroups({ state: 'FAILED' }))[0]).toEqual(await queue.getGroupState('sorry'));
   });
 });
 

@@ -114,6 +114,11 @@ describe('addGroup', () => {
       (home) => ({ jobs: [plain(home)], compensation: { a: null } }),
     ],
     ['a group id with a colon', 'INVALID_OPTION', (home) => ({ jobs: [plain(home)], groupId: 'a:b' })],
+    [
+      'a group id that is the name of a part of a job',
+      'INVALID_OPTION',
+      (home) => ({ jobs: [plain(home)], groupId: 'failed' }),
+    ],
     ['a negative timeout', 'INVALID_OPTION', (home) => ({ jobs: [plain(home)], timeoutMs: -1 })],
     [
       'an order nobody knows',

@@ -172,10 +172,11 @@ export class Groups {
     }
   }
 
-  /** All keys of these queues. */
+  /** All keys of these queues, but for what passes by itself. */
   async keyspace(...names: string[]): Promise<Keyspace> {
+    const ignore = (key: string) => key.includes('meta:replay:') || key.endsWith('stalled-check');
     const spaces = await Promise.all(
-      names.map((name) => snapshot(this.bundle.server.admin, `bull:${name}:`)),
+      names.map((name) => snapshot(this.bundle.server.admin, `bull:${name}:`, { ignore })),
     );
     return Object.assign(
       {},

@@ -217,6 +217,47 @@ describe('healing and the audit', () => {
     expect(await groups.eventNames(names[0]!)).toEqual(['group:completed']);
   });
 
+  it.each([
+    [
+      'retention',
+      async (queue: Queue) => {
+        const job = await queue.add('plain', {}, { removeOnComplete: { count: 1 } });
+        const claimed = await groups.claim(queue.name);
+        expect(claimed.id).toBe(job.id);
+        await complete(claimed);
+      },
+    ],
+    [
+      'clean',
+      async (queue: Queue) => {
+        await eventually(async () => expect(await queue.clean(0, 0, 'completed')).toHaveLength(1));
+      },
+    ],
+  ] as const)('what was finished behind its back is not lost to %s', async (_how, act) => {
+    const names = groups.names(2);
+    const node = await groups.addPlain(names);
+    await finishBehindBack(node.jobs[0]!, 'completed', { returnvalue: '"kept"' });
+    await act(groups.queue(names[0]!));
+    expect(await groups.queue(names[0]!).getJob(node.jobs[0]!.id!)).toBeUndefined();
+    expect(await groups.statuses(node)).toEqual(['completed', 'pending']);
+    await fail(await groups.claim(names[1]!));
+    expect((await groups.undoAll(names[0]!)).map(({ data }) => data.originalReturnValue)).toEqual(['kept']);
+    expect(await node.group.getState()).toMatchObject({ state: 'FAILED' });
+  });
+
+  it('the groups of many homes are looked after by one member queue’s worker', async () => {
+    const [member] = groups.names(1) as [string];
+    const homes = groups.names(45);
+    const nodes = await Promise.all(homes.map((queueName) => groups.addPlain([member], { queueName })));
+    await bundle.server.admin.del(...nodes.map(({ jobs }) => `bull:${member}:${jobs[0]!.id}`));
+    groups.upkeep(member);
+    for (const node of nodes) await groups.until(node, 'FAILED');
+    // Nothing is left to look after.
+    await eventually(async () =>
+      expect(await bundle.server.admin.exists(`bull:${member}:meta:homes`)).toBe(0),
+    );
+  });
+
   it('a vanished member cancels the group: member missing', async () => {
     const { names, node } = await half();
     await bundle.server.admin.del(`bull:${names[1]}:${node.jobs[1]!.id}`);
@@ -224,6 +265,20 @@ describe('healing and the audit', () => {
       { kind: 'member', recorded: 'pending', found: 'missing' },
     ]);
     groups.upkeep(names[1]!);
+    await groups.until(node, 'COMPENSATING');
+    await expectUndone(names, node, 'member missing');
+  });
+
+  it('a vanished member is missing, even where an earlier job of its id had completed', async () => {
+    const names = groups.names(2);
+    const earlier = await groups.queue(names[1]!).add('earlier', {}, { jobId: 'again' });
+    await complete(await groups.claim(names[1]!), 'of another life');
+    await earlier.remove();
+    const node = await groups.addPlain(names, { opts: [undefined, { jobId: 'again' }] });
+    await complete(await groups.claim(names[0]!), 'paid');
+    await bundle.server.admin.del(`bull:${names[1]}:again`);
+    expect((await groups.queue(names[0]!).auditGroups()).findings).toMatchObject([{ found: 'missing' }]);
+    groups.upkeep(names[0]!);
     await groups.until(node, 'COMPENSATING');
     await expectUndone(names, node, 'member missing');
   });

@@ -13,8 +13,8 @@ import {
   without,
 } from '../../support/expected.ts';
 import { counts, groupChanges, moved, results, told, undoAdded } from '../../support/expected-group.ts';
-import { type Command, delayedScore, NOW, ROOT } from '../../support/given.ts';
-import { type GroupSpec, type MemberSpec, undoId } from '../../support/given-group.ts';
+import { type Command, delayedScore, job, NOW, ROOT } from '../../support/given.ts';
+import { type GroupSpec, type MemberSpec, tie, undoId } from '../../support/given-group.ts';
 import { completion, failure, noFetch } from '../edges.ts';
 import {
   backOff,
@@ -536,6 +536,34 @@ describe('a lease that is handed back', () => {
         'q:events': events(['waiting', { jobId: '1', prev: 'active' }]),
       },
     );
+  }
+});
+
+describe('a member of an earlier group that had the same id', () => {
+  // The group of now has other members; the job `1` still says that it belongs to a group of this name.
+  const given = (state: GroupSpec['state']) =>
+    world({ state, members: [{ id: 'm1', status: 'active', at: 'foreign' }] }).concat(
+      job('active', { fields: { grp: tie('member', 0, 1) } }),
+    );
+
+  for (const state of ['ACTIVE', 'COMPENSATING', 'FAILED'] as const) {
+    it(`is an ordinary job to a group that is ${state}`, async () => {
+      await expectChange(tables, given(state), complete(), answer('ok'), {
+        ...completed,
+        'q:events': events(saysCompleted),
+      });
+      await expectChange(tables, given(state), fail(), answer('ok'), {
+        ...failed,
+        'q:events': events(saysFailed),
+      });
+      await expectChange(tables, given(state), retry, answer('ok'), {
+        ...left,
+        'q:1': fields({ atm: '1', failedReason: 'broke', stacktrace: '["at x"]' }),
+        'q:wait': pushedLeft('1'),
+        'q:marker': scored('0', 0),
+        'q:events': events(['waiting', { jobId: '1', prev: 'active' }]),
+      });
+    });
   }
 });
 
