@@ -23,6 +23,13 @@ local signals = require("lib.signals")
 local claim = require("transitions.claim")
 local retry = require("transitions.retry")
 
+-- What lanes have let out in this call is where a fetch finds it.
+local function show_released(q)
+  if rawget(q, "lane_books") then
+    lane_state.push_all(q)
+  end
+end
+
 -- Whoever retries at once competes with what has come due meanwhile, so that goes first.
 local function promote_first(q)
   if not q.has_promoted then
@@ -30,6 +37,7 @@ local function promote_first(q)
     delays.promote_due(q)
     if queue.settings(q).lanes then
       lane_times.promote_due(q)
+      show_released(q)
     end
   end
 end
@@ -124,13 +132,6 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
     if #prioritized == 0 then
       call("DEL", q.priority_counter)
     end
-  end
-end
-
--- What lanes have let out in this call is where a fetch finds it.
-local function show_released(q)
-  if rawget(q, "lane_books") then
-    lane_state.push_all(q)
   end
 end
 

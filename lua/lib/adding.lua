@@ -60,7 +60,10 @@ function adding.write_in_lane(q, arg, id, counter, due, ties)
   ties = ties or {}
   ties[#ties + 1], ties[#ties + 2] = jobs.field.lane, arg.lane
   ties[#ties + 1], ties[#ties + 2] = jobs.field.order, order
-  ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
+  -- An automatic id is that number.
+  if id ~= sequence then
+    ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
+  end
   lane_state.mark(q)
   jobs.store(q, id, arg, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)

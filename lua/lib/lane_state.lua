@@ -212,8 +212,9 @@ function lane_state.check(q, name)
   lane_state.depth(lane_state.open(q, name))
 end
 
+-- A job with an automatic id has no sequence of its own: its id is the number.
 function lane_state.member_of(job)
-  return string.format("%0" .. WIDTH .. ".0f", tonumber(job.sequence) or 0) .. job.id
+  return string.format("%0" .. WIDTH .. ".0f", tonumber(job.sequence or job.id) or 0) .. job.id
 end
 
 function lane_state.id_of(member)
@@ -224,7 +225,7 @@ end
 function lane_state.know_place(q, job)
   if not job.order then
     local row = jobs.fields(q, job.id, jobs.field.order, jobs.field.lane_sequence) or {}
-    job.order, job.sequence = row[1] or "0", row[2] or "0"
+    job.order, job.sequence = row[1] or "0", row[2] or nil
   end
 end
 

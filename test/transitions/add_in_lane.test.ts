@@ -22,7 +22,8 @@ const add = (...jobs: Partial<typeof inLane>[]) => {
   for (const job of jobs) pushAddInLane(argv, { ...inLane, jobId: '', ...job });
   return { call: addManyCall, argv: addManyCall.encode(argv) };
 };
-const stored = (sequence: string, other: Record<string, string> = {}) =>
+/** A sequence of its own only beside an id of its own. */
+const stored = (sequence: string | undefined, other: Record<string, string> = {}) =>
   hash({
     name: 'mail',
     data: '{"to":"a"}',
@@ -32,7 +33,7 @@ const stored = (sequence: string, other: Record<string, string> = {}) =>
     priority: '0',
     lane: 'a',
     orderMs: '7',
-    laneSeq: sequence,
+    ...(sequence === undefined ? {} : { laneSeq: sequence }),
     ...other,
   });
 const member = (sequence: number, id = String(sequence)) => `${String(sequence).padStart(16, '0')}${id}`;
@@ -42,7 +43,7 @@ const told = (id: string) =>
 /** The first of its lane goes out at once. */
 const out = (id: string): Changes => ({
   'q:id': text('11'),
-  [`q:${id}`]: stored('11'),
+  [`q:${id}`]: stored(id === '11' ? undefined : '11'),
   'q:wait': pushedLeft(id),
   'q:events': told(id),
   'q:marker': scored('0', 0),
@@ -60,7 +61,7 @@ const busy = [
 /** Behind one that is out it rests. */
 const resting = (sequence: number, order = '7'): Changes => ({
   'q:id': text(String(sequence)),
-  [`q:${sequence}`]: stored(String(sequence), { orderMs: order }),
+  [`q:${sequence}`]: stored(undefined, { orderMs: order }),
   'q:events': told(String(sequence)),
   'q:meta:lane:a': scored(member(sequence), order),
   'q:de': scored(String(sequence), NOW),
@@ -77,7 +78,7 @@ describe('add_in_lane: nothing -> waiting', () => {
     const { 'q:wait': _, ...rest } = out('11');
     await expectChange(tables, crowd(), add({ priority: '2' }), ['added', '11'], {
       ...rest,
-      'q:11': stored('11', { priority: '2' }),
+      'q:11': stored(undefined, { priority: '2' }),
       'q:pc': text('3'),
       'q:prioritized': scored('11', priorityScore(2, 3)),
     });
@@ -95,7 +96,7 @@ describe('add_in_lane: nothing -> waiting', () => {
     await expectChange(tables, used, add({}, {}), ['added', '11', 'added', '12'], {
       ...out('11'),
       'q:id': text('12'),
-      'q:12': stored('12'),
+      'q:12': stored(undefined),
       'q:events': [told('11'), told('12')],
       'q:meta:lane:a': scored(member(12), '7'),
       'q:de': scored('12', NOW),
@@ -105,7 +106,7 @@ describe('add_in_lane: nothing -> waiting', () => {
   it('with a delay it waits for its time, and its lane does not wait for it', async () => {
     await expectChange(tables, used, add({ delay: '500' }), ['added', '11'], {
       'q:id': text('11'),
-      'q:11': stored('11', { delay: '500' }),
+      'q:11': stored(undefined, { delay: '500' }),
       'q:events': events(
         ['added', { jobId: '11', name: 'mail' }],
         ['delayed', { jobId: '11', delay: String(NOW + 500) }],
@@ -178,7 +179,7 @@ describe('add_in_lane: nothing -> waiting', () => {
       const { 'q:meta:lanes': _lanes, 'q:meta:lane-out': _out, ...rest } = out('11');
       await expectChange(tables, used, add({ lane }), ['added', '11'], {
         ...rest,
-        'q:11': stored('11', { lane }),
+        'q:11': stored(undefined, { lane }),
         'q:events': events(['added', { jobId: '11', name: 'mail' }], ['waiting', { jobId: '11', lane }]),
         'q:meta:lanes': scored(lane, 0),
         'q:meta:lane-out': hash({ [lane]: '2:11' }),
