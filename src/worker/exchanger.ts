@@ -32,7 +32,7 @@ interface PendingFinish {
 const MOST_FINISHES = 128;
 // More than this is shared among the calls that may be on their way, so that the server works on one while the handlers
 // of the other's jobs run. Fewer are not worth a call of their own.
-const WORTH_SHARING = 16;
+const WORTH_SHARING = 64;
 const MOST_FETCHED = 128;
 
 export class Exchanger {
@@ -99,7 +99,7 @@ export class Exchanger {
     for (;;) {
       const callCount = this.#leases.session.roundTrip.mostInFlight - this.#flights.size;
       if (callCount <= 0) return;
-      const shareOf = (count: number) => Math.max(WORTH_SHARING, Math.ceil(count / callCount));
+      const shareOf = (count: number) => (count <= WORTH_SHARING ? count : Math.ceil(count / callCount));
       const finishes = this.#finishes.splice(0, Math.min(MOST_FINISHES, shareOf(this.#finishes.length)));
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
       const most = Math.min(MOST_FETCHED, shareOf(free), this.#settings.mostPerFetch());
