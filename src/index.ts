@@ -129,6 +129,7 @@ export {
   removeAllQueueData,
 } from './store/client-functions.ts';
 export type { ClusterOptions, RedisOptions } from './store/connection.ts';
+export type { LaneAudit, LaneFinding, LaneInfo } from './store/lane-store.ts';
 export { type KeysMap, QueueKeys } from './store/queue-keys.ts';
 export type { JobSchedulerJson } from './store/schedule-store.ts';
 export type { Processor } from './worker/executor.ts';

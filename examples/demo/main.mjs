@@ -3,6 +3,7 @@
 //
 //   npm run demo                   orders as transactional groups
 //   npm run demo -- --orders 60    more of them
+//   npm run demo -- lanes          lanes that advance in order while a worker is killed
 //   npm run demo -- --json         one JSON object per line
 //
 // A story is a folder with a story.mjs that exports `options` (for parseArgs), `check(values)`, which says what is
@@ -12,7 +13,7 @@ import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openScreen } from './screen.mjs';
 
-const stories = { orders: './orders/story.mjs' };
+const stories = { orders: './orders/story.mjs', lanes: './lanes/story.mjs' };
 
 const named = process.argv[2]?.startsWith('-') ? undefined : process.argv[2];
 const name = named ?? 'orders';

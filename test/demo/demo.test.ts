@@ -150,3 +150,20 @@ it('refuses what it does not know, before it starts anything', async () => {
   }
   expect(existsSync(join(dataDir, 'server.lock'))).toBe(false);
 });
+
+describe.skipIf(cannotRun('native'))('npm run demo -- lanes', () => {
+  it('every account goes on in order, though a worker is killed', async () => {
+    const { code, stdout } = await startDemo('native', 'lanes', '--steps', '8', '--json').finished;
+    expect(code).toBe(0);
+    const entries = entriesOf({ stdout }) as (Entry & Record<string, unknown>)[];
+    expect(entries.map(({ event }) => event)).toContain('killed');
+    expect(entries.at(-1)).toMatchObject({
+      event: 'done',
+      completed: 64,
+      outOfOrder: 0,
+      overlaps: 0,
+      kills: 1,
+      lanesLeft: 0,
+    });
+  });
+});

@@ -36,6 +36,13 @@ const printed: Record<string, string[]> = {
     'COMPLETED: 1',
     'FAILED: 1',
   ],
+  'lanes.mjs': [
+    'waiting: 12 in 3 lanes',
+    'ada: 1 2 3 4',
+    'ben: 1 2 3 4',
+    'cleo: 1 2 3 4',
+    'lanes at work together: true lanes left: 0',
+  ],
   'retries.mjs': [
     'welcome: attempt 1 of 3: mail server busy, next attempt in 50 ms',
     'welcome: attempt 2 of 3: mail server busy, next attempt in 100 ms',

@@ -38,6 +38,12 @@ const printed: Record<string, RegExp[]> = {
     /^FAILED_COMPENSATION\n1\nFAILED$/m,
     /groups: 0, findings: \[\]/,
   ],
+  'docs/guide/lanes.md': [
+    /lane: 'user:42'/,
+    /user:42 deposit\nuser:42 correct\nuser:42 withdraw/,
+    /\{ checked: 0, findings: \[\] \}/,
+  ],
+  'docs/guide/migrating-from-groupmq.md': [/^Processing: user:42 \{ amount: 999 \}\ntrue$/m],
   'docs/guide/operate.md': [
     /true/,
     /waiting: 3/,
