@@ -57,7 +57,7 @@ local transitions = {
 }
 
 -- A worker takes at most half of what is ready, so that one does not swallow a burst while others idle. A
--- single job is never halved away.
+-- single job is never halved away, and as many lanes as it has moved on in this call are its own to go on with.
 local function share(q, wanted)
   if wanted <= 1 then
     return wanted
@@ -66,7 +66,7 @@ local function share(q, wanted)
   if ready_count < 2 * wanted then
     ready_count = ready_count + call("ZCARD", q.prioritized)
   end
-  return math.min(wanted, math.max(1, math.ceil(ready_count / 2)))
+  return math.min(wanted, math.max(1, math.ceil(ready_count / 2), rawget(q, "lanes_moved_on") or 0))
 end
 
 -- How many jobs may start now, or 0 and for how many ms the rate limit holds.

@@ -161,6 +161,16 @@ function lane_state.is_alone(lane, id)
   return not lane.out and lane.text == text_of_one(id)
 end
 
+-- The same for a lane that this call may have nothing else to do with: it need not be opened.
+function lane_state.is_out_alone(q, name, id)
+  local lane = known_lanes(q)[name]
+  if not lane and not lane_state.rules(q).uses_own then
+    return call("HGET", q.lane_out, name) == text_of_one(id)
+  end
+  lane = lane or lane_state.open(q, name)
+  return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
+end
+
 function lane_state.has_room(lane)
   return lane.out == false and lane.text == "" or #lane_state.out(lane) < lane.concurrency
 end
@@ -264,16 +274,14 @@ function lane_state.add_out(q, lane, id)
 end
 
 function lane_state.drop(q, lane, id)
-  local at = lane_state.position(lane, id)
-  if not at then
-    return false
-  end
-  if lane.out then
-    table.remove(lane.out, at)
-  elseif lane_state.is_alone(lane, id) then
+  if lane_state.is_alone(lane, id) then
     lane.out = {}
   else
-    table.remove(lane_state.out(lane), at)
+    local at = lane_state.position(lane, id)
+    if not at then
+      return false
+    end
+    table.remove(lane.out, at)
   end
   lane.has_new_out = true
   lane_state.touch(q, lane)

@@ -39,6 +39,7 @@ local function let_out(q, lane, id, priority)
   end
   lane_state.add_out(q, lane, id)
   lane_state.push(q, id, priority)
+  rawset(q, "lanes_moved_on", (rawget(q, "lanes_moved_on") or 0) + 1)
   local released = rawget(q, "lane_released")
   if not released then
     released = {}
@@ -52,7 +53,10 @@ end
 -- run before is not held: it must not be overtaken. Until when, or nil.
 local function held_until(q, lane)
   local ordering_delay = lane_state.rules(q).ordering_delay
-  local first = ordering_delay > 0 and call("ZRANGE", lane.key, "0", "0", "WITHSCORES") or {}
+  if ordering_delay == 0 then
+    return nil
+  end
+  local first = call("ZRANGE", lane.key, "0", "0", "WITHSCORES")
   if not first[1] or first[2] == "-inf" then
     return nil
   end
@@ -141,8 +145,7 @@ function lanes.is_free(q, name, id)
   if released and released[id] then
     return true
   end
-  local lane = lane_state.open(q, name)
-  return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
+  return lane_state.is_out_alone(q, name, id)
 end
 
 -- Check: what a fetch does with a job of a lane that is not free: it passes if it is out; it enters if there is room
