@@ -128,6 +128,6 @@ it('a finish that nobody answered is not handed in again as a failure', async ()
   const { running, poison } = executor.prepare(record, 'token', performance.now());
   await executor.execute(running, poison);
 
-  expect(handedIn).toEqual(['complete']);
+  expect(handedIn).toEqual(['complete-']);
   expect(told).toMatchObject([{ key: 'OUTCOME_UNKNOWN' }]);
 });

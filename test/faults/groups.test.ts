@@ -25,7 +25,9 @@ function isCall(call: EngineCall, test: (args: string[]) => boolean = () => true
   return ([, name, ...args]) => names.has(name ?? '') && test(args);
 }
 
-const isFinish = (verb: string) => isCall(exchangeCall, (args) => args.includes(verb));
+// An item without its usual arguments has a dash behind its verb.
+const isFinish = (verb: string) =>
+  isCall(exchangeCall, (args) => args.includes(verb) || args.includes(`${verb}-`));
 const LEASE_MS = 1000;
 const links = ['cut', 'black-hole'] as const;
 

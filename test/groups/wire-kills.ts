@@ -22,7 +22,8 @@ export interface WireKillOptions {
   readonly kills: number;
 }
 
-const VERBS = ['complete', 'fail'];
+// An item without its usual arguments has a dash behind its verb.
+const VERBS = ['complete', 'complete-', 'fail', 'fail-'];
 
 function isFinish([name, , , , ...argv]: string[]): boolean {
   return /^(fcall|evalsha)$/i.test(name ?? '') && VERBS.some((verb) => argv.includes(verb));
