@@ -14,7 +14,6 @@ local adding = require("lib.adding")
 local clock = require("lib.clock")
 local compensation = require("lib.compensation")
 local delays = require("lib.delays")
-local events = require("lib.events")
 local jobs = require("lib.jobs")
 local items = require("lib.items")
 local keys = require("lib.keys")
@@ -105,9 +104,7 @@ return {
       return { "taken", taken }
     end
     local group = { home = home, id = arg.group_id, key = keys.group(home, arg.group_id), state = "ACTIVE" }
-    record.check(group)
-    events.check(home)
-    shapes.expect(home, keys.groups(home), "zset")
+    local has_remains = record.check_new(group)
     local leftovers, unsettled = compensation.leftovers(group, members)
     if unsettled then
       return { "taken", unsettled }
@@ -115,6 +112,9 @@ return {
 
     -- write
     compensation.clear(leftovers)
+    if has_remains then
+      record.clear(group)
+    end
     local statuses, plan, packed, ids, homes = {}, {}, {}, {}, {}
     for i, member in ipairs(members) do
       local p = member.q

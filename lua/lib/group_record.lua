@@ -86,6 +86,20 @@ function record.check_count(group, mapping)
   end
 end
 
+-- Check: a group can be begun. True if something is left of one with its id, which has to go first.
+function record.check_new(group)
+  local home, tail = group.home, keys.group_tail
+  shapes.expect(home, keys.groups(home), "zset")
+  shapes.expect(home, keys.groups_of(home, "open"), "zset")
+  return call("EXISTS", group.key .. tail.jobs, group.key .. tail.plan, group.key .. tail.undo) > 0
+end
+
+-- Write: what is left of an earlier group goes, whatever it is.
+function record.clear(group)
+  local tail = keys.group_tail
+  call("DEL", group.key .. tail.jobs, group.key .. tail.plan, group.key .. tail.undo)
+end
+
 -- Check: what hangs on the group can be written.
 function record.check(group)
   local home = group.home

@@ -54,6 +54,7 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
   readonly #prefix: string;
   readonly #isCluster: boolean;
   readonly #queues = new Map<string, MemberQueue>();
+  readonly #homes = new Map<string, GroupStore>();
 
   constructor(opts: FlowProducerOptions = {}) {
     const given: FlowProducerOptions = readObject('options', opts);
@@ -82,7 +83,7 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
     if (this.#isCluster && new Set(roots.map(hashTagOf)).size > 1)
       throw yokeError('GROUP_SPANS_SLOTS', { queues: [...new Set(roots)].join(', ') });
     const groupId = group.groupId || randomUUID();
-    const store = new GroupStore(this.#session.of(roots[0]!), this.#prefix);
+    const store = this.#home(roots[0]!);
     const outcome = await store.add(encodeGroup(group, groupId, (name) => this.#rootOf(name)));
     const jobs =
       outcome.word === 'added'
@@ -110,6 +111,15 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
 
   #rootOf(queueName: string): string {
     return qualifiedName(this.#prefix, queueName, this.#isCluster);
+  }
+
+  #home(root: string): GroupStore {
+    let home = this.#homes.get(root);
+    if (!home) {
+      home = new GroupStore(this.#session.of(root), this.#prefix);
+      this.#homes.set(root, home);
+    }
+    return home;
   }
 
   #queue(root: string): MemberQueue {

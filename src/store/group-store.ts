@@ -26,6 +26,7 @@ import {
   retryGroupCompensationCall,
 } from './generated/engine.ts';
 import type { Session } from './session.ts';
+import { Turns } from './turns.ts';
 
 export interface NewGroup {
   readonly groupId: string;
@@ -74,11 +75,13 @@ const told = new Set([...numeric, 'name', 'state', 'reason', 'failedJobId']);
 export class GroupStore {
   readonly #session: Session;
   readonly #prefix: string;
+  readonly #adds: Turns;
 
   /** `session` is the home's. */
   constructor(session: Session, prefix: string) {
     this.#session = session;
     this.#prefix = prefix;
+    this.#adds = new Turns(() => session.roundTrip.mostInFlight);
   }
 
   get home(): string {
@@ -100,7 +103,10 @@ export class GroupStore {
       order: group.isReverse ? 'reverse' : '',
       timeoutMs: group.timeoutMs > 0 ? String(group.timeoutMs) : '',
     };
-    const { body, at } = await this.#session.runTimed(addGroupCall, addGroupCall.encode(arg, items));
+    const askedAt = performance.now();
+    const { body, at } = await this.#adds.run(() =>
+      this.#session.runTimed(addGroupCall, addGroupCall.encode(arg, items), askedAt),
+    );
     const [word, ...rest] = body as string[];
     if (word === 'taken') throw yokeError('GROUP_JOB_TAKEN', { jobKey: rest[0] });
     if (word === 'added') return { word, ids: rest, at };
