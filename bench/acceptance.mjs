@@ -33,10 +33,19 @@ const REQUIRED = [
   against('memory', 1, { name: 'waitingBytes' }),
   against('memory', 1, { name: 'completedBytes' }),
   against('embedded-100', 1.5),
+  against('lanes-add', 1, { peer: 'groupmq' }),
+  against('lanes-1', 1, { peer: 'groupmq' }),
+  against('lanes-10', 1.8, { peer: 'groupmq' }),
+  against('lanes-100', 1.8, { peer: 'groupmq' }),
+  against('lanes-10000', 3, { peer: 'groupmq' }),
 ];
 
 // A deep queue may cost at most this many times a shallow one.
 const MOST_GROWTH = 1.3;
+const GROWING = ['depth', 'lanes-depth'].flatMap((workload) => [
+  [workload, 'add'],
+  [workload, 'process'],
+]);
 
 const medianOf = (run, workload, library, name) =>
   run.workloads.find(({ id }) => id === workload)?.results[library]?.summary?.[name]?.median;
@@ -52,15 +61,15 @@ export function judge(run) {
     );
     return row({ ...demand, measured, isMet: rounded(measured) >= required, isAtMost: false }, run);
   });
-  for (const verb of ['add', 'process']) {
-    const shallow = medianOf(run, 'depth', 'yoke', `${verb}1000`);
-    const deep = medianOf(run, 'depth', 'yoke', `${verb}1000000`);
+  for (const [workload, verb] of GROWING) {
+    const shallow = medianOf(run, workload, 'yoke', `${verb}1000`);
+    const deep = medianOf(run, workload, 'yoke', `${verb}1000000`);
     const measured = shallow && deep ? deep / shallow : undefined;
     const isMet = rounded(measured) <= MOST_GROWTH;
     rows.push(
       row(
         {
-          workload: 'depth',
+          workload,
           name: `${verb}1000000`,
           peer: 'itself',
           required: MOST_GROWTH,

@@ -83,7 +83,11 @@ async function deepTask(workload, library, setup) {
     if (isNew) await fillDeep(workload, jobs, connection, setup);
     depths.push({ jobs, connection });
   }
-  return { connection: depths[0].connection, params: { depths }, name: depthQueue(library) };
+  return {
+    connection: depths[0].connection,
+    params: { ...workload.params, depths },
+    name: depthQueue(library),
+  };
 }
 
 async function fillDeep(workload, jobs, connection, { env, onProgress }) {
@@ -92,7 +96,7 @@ async function fillDeep(workload, jobs, connection, { env, onProgress }) {
     library: 'yoke',
     run: 'fill-depth',
     connection,
-    params: { jobs, names: workload.libraries.map(depthQueue) },
+    params: { ...workload.params, jobs, names: workload.libraries.map(depthQueue) },
   };
   const { error } = await runChild(task, { timeoutMs: FILL_TIMEOUT_MS, env });
   if (error) throw new Error(`the queues could not be filled: ${error}`);

@@ -286,6 +286,21 @@ export const WORKLOADS = [
     warmUpCount: 500,
     steady: DEPTHS.flatMap((jobs) => [`add${jobs}`, `process${jobs}`]),
   },
+  {
+    id: 'lanes-depth',
+    title: 'Redis time per job by number of lanes',
+    how: 'The same with every waiting job in a lane of its own: that many lanes, and jobs added to lanes that are there.',
+    run: 'depth',
+    server: 'deep',
+    params: { hasLanes: true },
+    libraries: ['yoke'],
+    depths: DEPTHS,
+    quickDepths: QUICK_DEPTHS,
+    count: 4_000,
+    quickCount: 1_500,
+    warmUpCount: 500,
+    steady: DEPTHS.flatMap((jobs) => [`add${jobs}`, `process${jobs}`]),
+  },
 ];
 
 /** What `--check` runs: the two alone, and what a slower engine would show first. */

@@ -2,14 +2,17 @@
 // depth in turn, each on a server of its own that was filled before.
 
 import { Completion } from './completion.mjs';
-import { addInFlight, fill } from './fill.mjs';
+import { addInFlight, fill, inLane } from './fill.mjs';
 import { Probe } from './probe.mjs';
 
 export default async function depth(library, { params, name, count, isWarmUp }) {
   const figures = {};
   for (const { jobs, connection } of params.depths) {
     const probe = new Probe(connection);
-    const { addUs, processUs } = await atDepth(library, connection, probe, isWarmUp ? 'warm' : name, count);
+    // Lanes that are there already, far apart from each other.
+    const optionsOf = params.hasLanes ? (n) => inLane(n * 7919, jobs) : undefined;
+    const queueName = isWarmUp ? 'warm' : name;
+    const { addUs, processUs } = await atDepth(library, connection, probe, queueName, count, optionsOf);
     figures[`add${jobs}`] = addUs;
     figures[`process${jobs}`] = processUs;
     probe.close();
@@ -17,11 +20,11 @@ export default async function depth(library, { params, name, count, isWarmUp }) 
   return figures;
 }
 
-async function atDepth(library, connection, probe, name, count) {
+async function atDepth(library, connection, probe, name, count, optionsOf) {
   const queue = library.createQueue(connection, name);
   await queue.ready();
   let before = await probe.cpuUs();
-  await addInFlight(queue, count, 100);
+  await addInFlight(queue, count, 100, optionsOf);
   const addUs = ((await probe.cpuUs()) - before) / count;
 
   const completion = new Completion(count);
@@ -39,7 +42,7 @@ async function atDepth(library, connection, probe, name, count) {
   // The worker does not stop at a number: what it did beyond is counted, and put back.
   const completedCount = completion.completedCount;
   const processUs = ((await probe.cpuUs()) - before) / completedCount;
-  await fill(queue, completedCount - count);
+  await fill(queue, completedCount - count, optionsOf);
   await queue.close();
   await forgetCompleted(probe.client, `bull:${name}:`);
   return { addUs, processUs };

@@ -10,7 +10,7 @@ import { eventually } from './eventually.ts';
 import type { FaultServer } from './fault-server.ts';
 import type { Child, Fault, Note, Processes } from './processes.ts';
 
-const LEASE_MS = 2000;
+export const LEASE_MS = 2000;
 const WORKERS = 3;
 const FREEZE_MS = 5000;
 const OPTIONS = {
@@ -116,7 +116,7 @@ async function produce(
   }
 }
 
-async function breakThings(
+export async function breakThings(
   server: FaultServer,
   processes: Processes,
   workers: Child[],

@@ -54,7 +54,7 @@ export class Processes {
   }
 
   spawn(
-    program: 'worker' | 'producer' | 'group-worker',
+    program: 'worker' | 'producer' | 'group-worker' | 'groupmq-worker',
     config: object,
     { skewMs = 0 }: { skewMs?: number } = {},
   ): Child {
