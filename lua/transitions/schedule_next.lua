@@ -12,14 +12,18 @@
 --- @arg   priority      int
 --- @arg   is_next       flag
 --- @arg   data          bytes    of the fetched iteration, for a definition that keeps none
+--- @arg   lane          string   of the template; empty for none. Its place there is its time
 --- @reply ok | duplicate | not_pending | removed
+local adding = require("lib.adding")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lanes = require("lib.lanes")
 local ready = require("lib.ready")
 local schedules = require("lib.schedules")
+local shapes = require("lib.shapes")
 
 return function(q, arg)
   -- check
@@ -43,13 +47,17 @@ return function(q, arg)
   local is_taken = jobs.is_taken(q, id)
   local score = delay > 0 and not is_taken and delays.place(q, q.now + delay)
   ready.check(q, arg.priority)
+  if arg.lane ~= "" then
+    lanes.check(q, arg.lane)
+    shapes.check(q, "lane_delayed")
+  end
 
   -- write
   if is_taken then
     events.capped(q, "duplicated", "jobId", id)
     return "duplicate", id
   end
-  call("INCR", q.counter)
+  local counter = call("INCR", q.counter)
   call("HINCRBY", definition, "ic", 1)
   call("ZADD", q.schedules, clock.text(next_at), arg.schedule_id)
   local name = row[1] or arg.schedule_id
@@ -60,10 +68,17 @@ return function(q, arg)
     data = arg.data
     call("HSET", definition, "data", data)
   end
-  jobs.store(q, id, {
+  local job = {
     name = name, data = data, timestamp = q.now_text, delay = delay, priority = arg.priority,
     opts = arg.opts .. ',"jobId":' .. arg.id_text .. clock.text(next_at) .. '","delay":' .. clock.text(delay) .. "}",
-  }, { jobs.field.schedule_id, arg.schedule_id })
+  }
+  local ties = { jobs.field.schedule_id, arg.schedule_id }
+  if arg.lane ~= "" then
+    job.lane, job.order = arg.lane, clock.text(next_at)
+    adding.write_in_lane(q, job, id, counter, delay > 0 and next_at, ties)
+    return "ok", id
+  end
+  jobs.store(q, id, job, ties)
   events.append(q, "added", "jobId", id, "name", name)
   if score then
     delays.put(q, id, score)

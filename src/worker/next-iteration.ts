@@ -3,6 +3,7 @@
 
 import { Cron } from 'croner';
 import type { Job } from '../core/job.ts';
+import { assertLane } from '../model/names.ts';
 import type { RepeatStrategy } from '../model/options/queue-options.ts';
 import { encodeOptions } from '../store/codec.ts';
 import type { LeaseStore } from '../store/lease-store.ts';
@@ -58,7 +59,18 @@ export async function scheduleNextIteration(
     priority: job.opts.priority ?? 0,
     isNext: job.opts.lifo === true,
     data: JSON.stringify(job.data ?? {}),
+    lane: laneOf(opts.lane),
   });
+}
+
+/** A template that others have written may hold anything; what is no lane is none. */
+function laneOf(lane: unknown): string {
+  try {
+    assertLane(lane);
+    return lane;
+  } catch {
+    return '';
+  }
 }
 
 /** The first occurrence of a cron pattern after `from`; none after the end date. */

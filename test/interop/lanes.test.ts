@@ -98,3 +98,20 @@ it('the sweep of bullmq 6 spares what rests in lanes', async () => {
   expect(await hand.drainByHand()).toEqual(['b1', 'b2']);
   expect(await hand.queue.getDelayedCount()).toBe(1);
 });
+
+it('iterations of its scheduler run in the lane of their template', async () => {
+  const hand = laneHand(bundle);
+  const peer = six.queue(hand.queue.name);
+  await peer.upsertJobScheduler('tick', { every: 50 }, { name: 'n', opts: { lane: 'a' } });
+  await hand.add('a1');
+  // The first iteration is BullMQ's and knows no lane; fetched here, it stores one that does.
+  await eventually(async () => {
+    const job = await hand.take();
+    expect(job?.repeatJobKey).toBe('tick');
+  });
+  await eventually(async () => {
+    await hand.tick();
+    expect((await hand.queue.getLaneJobs('a')).map(({ repeatJobKey }) => repeatJobKey)).toContain('tick');
+  });
+  await peer.removeJobScheduler('tick');
+});

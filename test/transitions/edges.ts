@@ -401,6 +401,7 @@ const list: Edge[] = [
       priority: 0,
       isNext: false,
       data: '{}',
+      lane: '',
     }),
     word: single,
     replies: replies('ok', {}),

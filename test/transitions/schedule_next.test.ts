@@ -1,11 +1,21 @@
 import { describe, it } from 'vitest';
 import { type ScheduleNextCallArg, scheduleNextCall } from '../../src/store/generated/engine.ts';
-import { type Changes, events, fields, hash, pushedLeft, scored, text } from '../support/expected.ts';
+import {
+  type Change,
+  type Changes,
+  events,
+  fields,
+  hash,
+  pushedLeft,
+  scored,
+  text,
+} from '../support/expected.ts';
 import {
   type Command,
   crowd,
   delayedScore,
   hset,
+  laneRules,
   NOW,
   ROOT,
   record,
@@ -51,6 +61,7 @@ const base: ScheduleNextCallArg = {
   priority: 0,
   isNext: false,
   data: '{"old":1}',
+  lane: '',
 };
 const next = (arg: Partial<ScheduleNextCallArg> = {}) => ({
   call: scheduleNextCall,
@@ -71,6 +82,27 @@ describe('schedule_next: nothing -> delayed', () => {
       states.map((state) => [state, scheduled(following, state === 'delayed' ? NOW + 30_000 : following)]),
     ) as Partial<Record<State, Changes>>,
   );
+
+  it('with a lane in its template it enters that lane when it is due', async () => {
+    const id = `repeat:${SCHEDULE}:${following}`;
+    const { 'q:delayed': _delayed, ...same } = scheduled(following, following);
+    await expectChange(
+      tables,
+      scheduler({ name: 'tock', data: '{"z":1}', every: '60000', offset: '0', ic: '1' }),
+      next({ lane: 'a' }),
+      ['ok', id],
+      {
+        ...same,
+        [`q:${id}`]: [
+          same[`q:${id}`] as Change,
+          fields({ lane: 'a', orderMs: String(following), laneSeq: '11' }),
+        ],
+        'q:meta': fields(laneRules({ used: 'd' })),
+        'q:meta:lane-delayed': scored(id, following),
+        'q:de': scored(id, -1),
+      },
+    );
+  });
 
   it('a scheduler that was removed, and an iteration that is not the pending one, schedule nothing', async () => {
     await expectChange(tables, crowd(), next(), ['removed', ''], {});
