@@ -56,7 +56,7 @@ local function check_members(home, members)
     member.q = p
     queue.settings(p)
     shapes.check_number(p, "counter")
-    shapes.expect(p, keys.homes(p), "zset")
+    member.is_looked_after = record.is_looked_after(p, home)
     local is_taken
     is_taken, member.timestamp, member.score = adding.check(p, member.add)
     local key = member.add.job_id ~= "" and keys.job(p, member.add.job_id)
@@ -127,7 +127,7 @@ return {
       if member.mapping > 0 then
         plan[#plan + 1], plan[#plan + 2] = "h" .. (i - 1), head_of(member, id)
       end
-      if not homes[p] then
+      if not member.is_looked_after and not homes[p] then
         homes[p] = true
         record.look_after(p, home)
       end

@@ -24,7 +24,12 @@ function record.untie(q, text)
   return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id }
 end
 
--- A queue's workers look after the home's open groups; the score says when they last did.
+-- Check: whether the queue's workers look after this home's open groups already.
+function record.is_looked_after(q, home)
+  return call("ZSCORE", keys.homes(q), home.root) and true or false
+end
+
+-- Write: from now on they do; the score says when they last did.
 function record.look_after(q, home)
   call("ZADD", keys.homes(q), "NX", "0", home.root)
 end

@@ -44,6 +44,9 @@ export type AddedGroup =
   | { readonly word: 'added'; readonly ids: readonly string[]; readonly at: number }
   | { readonly word: 'exists'; readonly members: readonly { root: string; id: string }[] };
 
+/** Enough to keep the server busy, and workers with batches. */
+const MOST_ADDS = 24;
+
 /** One call carries a group whole. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
@@ -75,13 +78,12 @@ const told = new Set([...numeric, 'name', 'state', 'reason', 'failedJobId']);
 export class GroupStore {
   readonly #session: Session;
   readonly #prefix: string;
-  readonly #adds: Turns;
+  readonly #adds = new Turns(MOST_ADDS);
 
   /** `session` is the home's. */
   constructor(session: Session, prefix: string) {
     this.#session = session;
     this.#prefix = prefix;
-    this.#adds = new Turns(() => session.roundTrip.mostInFlight);
   }
 
   get home(): string {
