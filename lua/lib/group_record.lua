@@ -24,14 +24,19 @@ function record.untie(q, text)
   return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id }
 end
 
--- Check: whether the queue's workers look after this home's open groups already.
-function record.is_looked_after(q, home)
-  return call("ZSCORE", keys.homes(q), home.root) and true or false
+-- Check: whether the queue's workers look after this home's open groups already; asked once per call.
+function record.check_looked_after(q, home)
+  if rawget(q, "looks_after") ~= home.root then
+    q.looks_after = call("ZSCORE", keys.homes(q), home.root) and home.root or false
+  end
 end
 
 -- Write: from now on they do; the score says when they last did.
 function record.look_after(q, home)
-  call("ZADD", keys.homes(q), "NX", "0", home.root)
+  if rawget(q, "looks_after") ~= home.root then
+    call("ZADD", keys.homes(q), "NX", "0", home.root)
+    q.looks_after = home.root
+  end
 end
 
 function record.is_open(state)
@@ -91,12 +96,16 @@ function record.check_count(group, mapping)
   end
 end
 
--- Check: a group can be begun. True if something is left of one with its id, which has to go first.
-function record.check_new(group)
-  local home, tail = group.home, keys.group_tail
+-- Check: there is a group with this id, or something is left of one, which has to go first.
+function record.has_remains(group)
+  local key, tail = group.key, keys.group_tail
+  return call("EXISTS", key, key .. tail.jobs, key .. tail.plan, key .. tail.undo) > 0
+end
+
+-- Check: a group can be begun here.
+function record.check_new(home)
   shapes.expect(home, keys.groups(home), "zset")
   shapes.expect(home, keys.groups_of(home, "open"), "zset")
-  return call("EXISTS", group.key .. tail.jobs, group.key .. tail.plan, group.key .. tail.undo) > 0
 end
 
 -- Write: what is left of an earlier group goes, whatever it is.

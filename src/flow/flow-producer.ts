@@ -16,6 +16,7 @@ import {
 import { readMaxPayloadBytes } from '../model/options/queue-options.ts';
 import { findUnknownOptions } from '../model/options/unknown-options.ts';
 import { isClient, isCluster, type RedisClient } from '../store/client.ts';
+import { GroupBatch } from '../store/group-batch.ts';
 import { GroupStore } from '../store/group-store.ts';
 import { hashTagOf, qualifiedName } from '../store/keys.ts';
 import type { Session } from '../store/session.ts';
@@ -42,6 +43,12 @@ export interface GroupNode {
   group: JobGroup;
 }
 
+/** Where groups are kept. */
+interface Home {
+  readonly store: GroupStore;
+  readonly adds: GroupBatch;
+}
+
 const names = [...baseOptionNames, 'maxPayloadBytes'];
 
 function notYet(name: string): YokeError {
@@ -54,7 +61,7 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
   readonly #prefix: string;
   readonly #isCluster: boolean;
   readonly #queues = new Map<string, MemberQueue>();
-  readonly #homes = new Map<string, GroupStore>();
+  readonly #homes = new Map<string, Home>();
 
   constructor(opts: FlowProducerOptions = {}) {
     const given: FlowProducerOptions = readObject('options', opts);
@@ -83,8 +90,8 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
     if (this.#isCluster && new Set(roots.map(hashTagOf)).size > 1)
       throw yokeError('GROUP_SPANS_SLOTS', { queues: [...new Set(roots)].join(', ') });
     const groupId = group.groupId || randomUUID();
-    const store = this.#home(roots[0]!);
-    const outcome = await store.add(encodeGroup(group, groupId, (name) => this.#rootOf(name)));
+    const { store, adds } = this.#home(roots[0]!);
+    const outcome = await adds.add(encodeGroup(group, groupId, (name) => this.#rootOf(name)));
     const jobs =
       outcome.word === 'added'
         ? group.jobs.map((member, i) => this.#newJob(member, outcome.ids[i]!, outcome.at, groupId, group))
@@ -105,6 +112,8 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
   }
 
   protected override async shutDown(isForced: boolean): Promise<void> {
+    if (!isForced)
+      await this.unlessOutage(Promise.all([...this.#homes.values()].map(({ adds }) => adds.settle())));
     this.#session.stop();
     await this.connection.close(isForced);
   }
@@ -113,10 +122,11 @@ export class FlowProducer extends LinkOwner<FlowProducerListener> {
     return qualifiedName(this.#prefix, queueName, this.#isCluster);
   }
 
-  #home(root: string): GroupStore {
+  #home(root: string): Home {
     let home = this.#homes.get(root);
     if (!home) {
-      home = new GroupStore(this.#session.of(root), this.#prefix);
+      const session = this.#session.of(root);
+      home = { store: new GroupStore(session, this.#prefix), adds: new GroupBatch(session) };
       this.#homes.set(root, home);
     }
     return home;

@@ -4,7 +4,7 @@
 import { encodeAdd } from '../core/job-adding.ts';
 import type { ResolvedGroupOptions } from '../model/options/group-options.ts';
 import { encodeOptions } from '../store/codec.ts';
-import type { NewGroup } from '../store/group-store.ts';
+import type { NewGroup } from '../store/group-batch.ts';
 
 // Where the server puts an id that it gives out itself; no JSON text contains it.
 const AUTOMATIC_ID = '"\0"';

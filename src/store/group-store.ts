@@ -1,4 +1,4 @@
-// Groups at home in one queue: added, asked for, cancelled, forgotten.
+// Groups at home in one queue: asked for, cancelled, forgotten.
 
 import { yokeError } from '../model/errors.ts';
 import type {
@@ -11,44 +11,15 @@ import type {
   GroupStateName,
 } from '../model/group.ts';
 import { groupStates } from '../model/group.ts';
-import { type NewJob, pushNewJob } from './add-batch.ts';
 import {
-  addGroupCall,
   auditGroupsCall,
   cancelGroupCall,
   groupCall,
   groupsCall,
-  type MappingArg,
-  type MemberArg,
-  pushMapping,
-  pushMember,
   removeGroupsCall,
   retryGroupCompensationCall,
 } from './generated/engine.ts';
 import type { Session } from './session.ts';
-import { Turns } from './turns.ts';
-
-export interface NewGroup {
-  readonly groupId: string;
-  readonly name: string;
-  /** JSON. */
-  readonly compensation: string;
-  readonly isReverse: boolean;
-  /** 0 = none. */
-  readonly timeoutMs: number;
-  readonly mappings: readonly MappingArg[];
-  readonly members: readonly { readonly member: MemberArg; readonly add: NewJob }[];
-}
-
-export type AddedGroup =
-  | { readonly word: 'added'; readonly ids: readonly string[]; readonly at: number }
-  | { readonly word: 'exists'; readonly members: readonly { root: string; id: string }[] };
-
-/** Enough to keep the server busy, and workers with batches. */
-const MOST_ADDS = 24;
-
-/** One call carries a group whole. */
-const MOST_BYTES = 32 * 1024 * 1024;
 
 /** The field of the home's settings that says which ended groups are kept, where it is given. */
 export function groupFields(keep: { ageMs?: number; count?: number } | null): Record<string, string> {
@@ -78,7 +49,6 @@ const told = new Set([...numeric, 'name', 'state', 'reason', 'failedJobId']);
 export class GroupStore {
   readonly #session: Session;
   readonly #prefix: string;
-  readonly #adds = new Turns(MOST_ADDS);
 
   /** `session` is the home's. */
   constructor(session: Session, prefix: string) {
@@ -88,33 +58,6 @@ export class GroupStore {
 
   get home(): string {
     return this.#session.root;
-  }
-
-  async add(group: NewGroup): Promise<AddedGroup> {
-    const items: string[] = [];
-    for (const mapping of group.mappings) pushMapping(items, mapping);
-    for (const { member, add } of group.members) {
-      pushMember(items, member);
-      pushNewJob(items, add);
-    }
-    assertBytes(items);
-    const arg = {
-      groupId: group.groupId,
-      name: group.name,
-      compensation: group.compensation,
-      order: group.isReverse ? 'reverse' : '',
-      timeoutMs: group.timeoutMs > 0 ? String(group.timeoutMs) : '',
-    };
-    const askedAt = performance.now();
-    const { body, at } = await this.#adds.run(() =>
-      this.#session.runTimed(addGroupCall, addGroupCall.encode(arg, items), askedAt),
-    );
-    const [word, ...rest] = body as string[];
-    if (word === 'taken') throw yokeError('GROUP_JOB_TAKEN', { jobKey: rest[0] });
-    if (word === 'added') return { word, ids: rest, at };
-    const members: { root: string; id: string }[] = [];
-    for (let i = 0; i < rest.length; i += 2) members.push({ root: rest[i]!, id: rest[i + 1]! });
-    return { word: 'exists', members };
   }
 
   async state(groupId: string): Promise<GroupState | null> {
@@ -233,10 +176,4 @@ function decodeState(id: string, fields: readonly string[]): GroupState | null {
       state[name] = numeric.has(name) ? Number(value) : value;
   }
   return state as unknown as GroupState;
-}
-
-function assertBytes(items: readonly string[]): void {
-  let bytes = 0;
-  for (const item of items) bytes += Buffer.byteLength(item);
-  if (bytes > MOST_BYTES) throw yokeError('GROUP_BYTES', { bytes, most: MOST_BYTES });
 }

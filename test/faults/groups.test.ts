@@ -11,7 +11,7 @@ import {
   Queue,
   Worker,
 } from '../../src/index.ts';
-import { addGroupCall, cancelGroupCall, exchangeCall } from '../../src/store/generated/engine.ts';
+import { addGroupsCall, cancelGroupCall, exchangeCall } from '../../src/store/generated/engine.ts';
 import { type EngineCall, functionName, scriptFor } from '../../src/store/lua-source.ts';
 import { eventually } from '../support/eventually.ts';
 import { describeFaults, type FaultServer, startFaultServer } from '../support/fault-server.ts';
@@ -113,7 +113,7 @@ describeFaults('groups', () => {
       const { home, other } = await setup();
       const distant = track(new FlowProducer({ connection: proxy.connection, callTimeout: 300 }));
       await distant.waitUntilReady();
-      const lost = proxy.loseReply(isCall(addGroupCall), { link });
+      const lost = proxy.loseReply(isCall(addGroupsCall), { link });
       const node = await distant.addGroup(groupOf([home, other]));
       await lost;
 

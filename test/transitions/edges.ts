@@ -2,6 +2,7 @@
 // state machine of the wire protocol (§§10–19); what a success changes is said in the transition's own test file.
 
 import {
+  addGroupsCall,
   addLogCall,
   addManyCall,
   changeDelayCall,
@@ -13,6 +14,7 @@ import {
   maintainCall,
   promoteCall,
   pushAdd,
+  pushAddGroup,
   pushAddInLane,
   pushAwaitChildren,
   pushComplete,
@@ -20,6 +22,7 @@ import {
   pushExtend,
   pushFail,
   pushGiveBack,
+  pushMember,
   pushRetry,
   releaseDedupCall,
   removeCall,
@@ -168,6 +171,19 @@ const list: Edge[] = [
     word: single,
     replies: replies('duplicate', { missing: 'added' }),
     successes: ['added', 'duplicate'],
+  },
+  {
+    transition: 'add_group',
+    title: 'of one job with an id of its own',
+    call: addGroupsCall,
+    argv: addGroupsCall.encode([
+      ...items(pushAddGroup, { groupId: 'g', name: 'order', compensation: '{}', order: '', timeoutMs: '' }),
+      ...items(pushMember, { root: ROOT, mapping: 0, head: '' }),
+      ...items(pushAdd, addition),
+    ]),
+    word: ([reply]) => (reply as string[])[0]!,
+    replies: replies('taken', { missing: 'added' }),
+    successes: ['added'],
   },
   {
     transition: 'complete',

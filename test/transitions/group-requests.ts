@@ -1,13 +1,15 @@
 // Calls that meet a group, each from a keyspace in which it has something to do with it.
 
 import {
-  addGroupCall,
+  type AddGroupArg,
+  addGroupsCall,
   cancelGroupCall,
   cleanCall,
   drainCall,
   maintainCall,
   obliterateCall,
   pushAdd,
+  pushAddGroup,
   pushComplete,
   pushDelay,
   pushFail,
@@ -56,35 +58,38 @@ export interface GroupRequest extends QueueRequest {
 }
 
 const single = (reply: unknown[]) => String(reply[0]);
+/** The word of each group that was to be added. */
+const words = (reply: unknown[]) => (reply as string[][]).map(([word]) => word).join(' ');
 // Only what did not go as handed in is told: its number, the word, a value.
 const finished = (reply: unknown[]) => (reply[0] as string[])[1] ?? 'ok';
 /** The id that was given, or the trouble that kept one from being given. */
 const fetched = (reply: unknown[]) => String((reply[1] as unknown[])[0] ?? reply[6]);
 
-export const addGroup = (
-  arg: Partial<Parameters<typeof addGroupCall.encode>[0]> = {},
-  members: readonly { id: string; root?: string; mapping?: number; delay?: string; priority?: string }[] = [
-    { id: 'a' },
-    { id: 'b', root: OTHER, mapping: 0, delay: '500' },
-    { id: '' },
-  ],
-): Request => {
+type NewMember = { id: string; root?: string; mapping?: number; delay?: string; priority?: string };
+type NewGroup = readonly [arg?: Partial<AddGroupArg>, members?: readonly NewMember[]];
+const threeMembers: readonly NewMember[] = [
+  { id: 'a' },
+  { id: 'b', root: OTHER, mapping: 0, delay: '500' },
+  { id: '' },
+];
+
+/** One call for all of them. */
+export const addGroups = (...groups: readonly NewGroup[]): Request => {
   const items: string[] = [];
-  pushMapping(items, mapping());
-  for (const { id, root = ROOT, mapping: number = 1, delay = '0', priority = '0' } of members) {
-    pushMember(items, { root, mapping: number, head: headOf(id === '' ? '\0' : id) });
-    pushAdd(items, { ...addition, jobId: id, delay, priority });
+  for (const [arg = {}, members = threeMembers] of groups) {
+    const whole = { groupId: GROUP, name: 'order', compensation: '{"mail":{}}', order: '', timeoutMs: '' };
+    pushAddGroup(items, { ...whole, ...arg });
+    pushMapping(items, mapping(arg.groupId));
+    for (const { id, root = ROOT, mapping: number = 1, delay = '0', priority = '0' } of members) {
+      const head = headOf(id === '' ? '\0' : id, arg.groupId);
+      pushMember(items, { root, mapping: number, head });
+      pushAdd(items, { ...addition, jobId: id, delay, priority });
+    }
   }
-  const whole = {
-    groupId: GROUP,
-    name: 'order',
-    compensation: '{"mail":{}}',
-    order: '',
-    timeoutMs: '',
-    ...arg,
-  };
-  return { call: addGroupCall, argv: addGroupCall.encode(whole, items) };
+  return { call: addGroupsCall, argv: addGroupsCall.encode(items) };
 };
+
+export const addGroup = (...group: NewGroup): Request => addGroups(group);
 
 export const cancelGroup = (reason = 'cancelled'): Request => ({
   call: cancelGroupCall,
@@ -181,7 +186,7 @@ const requests: GroupRequest[] = [
     title: 'add_group',
     ...addGroup({ timeoutMs: '9000', order: 'reverse' }),
     given: [...crowd(), ...usedQueue(OTHER)],
-    word: single,
+    word: words,
     answer: 'added',
     refusals: [],
   },
@@ -194,7 +199,7 @@ const requests: GroupRequest[] = [
       ...givenGroup({ state: 'FAILED', members: [{ ...done, undo: 'completed' }] }),
       ['DEL', `${ROOT}:groups`, `${ROOT}:groups:g`, `${ROOT}:groups:g:jobs`, `${ROOT}:groups:g:plan`],
     ],
-    word: single,
+    word: words,
     answer: 'added',
     refusals: [],
   },
@@ -202,7 +207,7 @@ const requests: GroupRequest[] = [
     title: 'add_group whose id exists',
     ...addGroup(),
     given: world({ members: mixed }),
-    word: single,
+    word: words,
     answer: 'exists',
     refusals: ['exists'],
   },
@@ -210,7 +215,7 @@ const requests: GroupRequest[] = [
     title: 'add_group with an id that is taken',
     ...addGroup({}, [{ id: 'a' }, { id: 'w1', root: OTHER }]),
     given: [...crowd(), ...crowd(OTHER)],
-    word: single,
+    word: words,
     answer: 'taken',
     refusals: ['taken'],
   },

@@ -15,7 +15,7 @@ import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import { addition, completion, type Edge, edges, ending, fetching, noFetch } from './edges.ts';
-import { groupRequests } from './group-requests.ts';
+import { addGroups, groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { commandsOf, type Run, runShim, type Step } from './shim.ts';
 import { keyspaceOf, type Request, seed, startOf } from './tables.ts';
@@ -160,8 +160,12 @@ describe('an error in the middle of a batch', () => {
     ...job('active', { id: 'b' }),
     ...job('active', { id: 'c' }),
   ];
+  const groups = (...ids: string[]) =>
+    addGroups(...ids.map((id) => [{ groupId: `g${id}` }, [{ id }, { id, root: 'bull:p' }]] as const));
   const wordsOf = (run: Run) => {
     const body = run.reply![2];
+    // Of each group a list.
+    if (run.items.some(({ name }) => name === 'add_group')) return (body as string[][]).map(([word]) => word);
     if (!Array.isArray(body[0])) return body.filter((_, i) => i % 2 === 0);
     const words = ['ok', 'ok', 'ok'];
     for (let i = 0; i < body[0].length; i += 3) words[Number(body[0][i])] = body[0][i + 1];
@@ -170,6 +174,7 @@ describe('an error in the middle of a batch', () => {
 
   for (const [title, batch, given, success] of [
     ['adds', adds, crowd(), 'added'],
+    ['groups', groups, crowd(), 'added'],
     ['completions', completions, threeActive, 'ok'],
     ['retries', retries, threeActive, 'ok'],
     ['extensions', extensions, threeActive, 'ok'],

@@ -70,10 +70,6 @@ describe('the Lua tree', () => {
   it('unpacks only what is bounded', () => {
     // Lua refuses to unpack some 8,000 values. Each place and the reason why it never comes near.
     const bounded: Record<string, string> = {
-      'calls/add_group.lua unpack(existing_ids(existing))': 'at most 1,000 members, two values each',
-      'calls/add_group.lua unpack(statuses)': 'at most 1,000 members, two values each',
-      'calls/add_group.lua unpack(plan)': 'at most 1,000 members and mappings, two values each',
-      'calls/add_group.lua unpack(ids)': 'at most 1,000 members',
       'calls/maintain.lua unpack(active, first': 'in steps of 7,000',
       'calls/resume.lua unpack(call("LRANGE", q.paused, 0, BATCH - 1))': 'at most 7,000',
       'calls/publish.lua unpack(fields)':
@@ -88,6 +84,8 @@ describe('the Lua tree', () => {
       'lib/removal.lua unpack(shapes.places)': 'a fixed list',
       'lib/retention.lua unpack(ids)': 'at most 1,000',
       'queries/group.lua unpack(FIELDS)': 'a fixed list',
+      'transitions/add_group.lua unpack(statuses)': 'at most 1,000 members, two values each',
+      'transitions/add_group.lua unpack(plan)': 'at most 1,000 members and mappings, two values each',
       'transitions/reprocess.lua unpack(forgotten)': 'at most five',
       'calls/check_lanes.lua unpack(found)': 'three per job that is out or looked at',
       'lib/lane_state.lua unpack(ids, first': 'in steps of 1,000',

@@ -138,6 +138,7 @@ describe('check, write, settle', () => {
     const tables = readdirSync(new URL('.', import.meta.url));
     // Batches are in the tables of their items.
     const inTables: Record<string, string> = {
+      add_groups: 'add_group',
       add_many: 'add',
       exchange: 'claim',
       extend_many: 'extend',

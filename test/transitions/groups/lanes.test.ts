@@ -1,7 +1,13 @@
 // Members that share a lane: the lane goes on whatever becomes of the group.
 
 import { describe, expect, it } from 'vitest';
-import { addGroupCall, pushAddInLane, pushMapping, pushMember } from '../../../src/store/generated/engine.ts';
+import {
+  addGroupsCall,
+  pushAddGroup,
+  pushAddInLane,
+  pushMapping,
+  pushMember,
+} from '../../../src/store/generated/engine.ts';
 import {
   changed,
   events,
@@ -186,17 +192,15 @@ describe('members of a lane', () => {
 
   it('added with their group: the first is out, the second rests', async () => {
     const items: string[] = [];
+    pushAddGroup(items, { groupId: GROUP, name: 'order', compensation: '{}', order: '', timeoutMs: '' });
     pushMapping(items, mapping());
     for (const id of ['a1', 'a2']) {
       pushMember(items, { root: ROOT, mapping: 0, head: headOf(id) });
       pushAddInLane(items, { ...addition, jobId: id, lane: 'a', order: '7' });
     }
-    const arg = { groupId: GROUP, name: 'order', compensation: '{}', order: '', timeoutMs: '' };
     await tables.given(usedQueue());
-    expect(await tables.run({ call: addGroupCall, argv: addGroupCall.encode(arg, items) })).toEqual([
-      'added',
-      'a1',
-      'a2',
+    expect(await tables.run({ call: addGroupsCall, argv: addGroupsCall.encode(items) })).toEqual([
+      ['added', 'a1', 'a2'],
     ]);
     const after = await tables.keyspace();
     expect(after['q:wait']).toEqual(pushedLeft('a1')(undefined));
