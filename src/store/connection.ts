@@ -22,7 +22,7 @@ export interface ConnectionSettings {
   readonly clientName?: string;
   /** Waits for a lost server whatever the user's options say: a worker's jobs cannot be told to come back later. */
   readonly isPatient?: boolean;
-  /** Milliseconds a connection may take from its first packet to ready. Default: no limit. */
+  /** Milliseconds a connection may take from its first packet to ready, and then to say what it is. Default: no limit. */
   readonly greetingTimeoutMs?: number;
   /** Told of what is wrong with the server but not fatal. */
   readonly warn: (message: string) => void;
@@ -201,7 +201,8 @@ export class Connection extends EventEmitter {
     }
   }
 
-  // Undefined if the link breaks first: a connection that sends nothing again would leave the question open for ever.
+  // Undefined if the link breaks first: a connection that sends nothing again would leave the question open for ever, and
+  // so would a link that swallows it.
   async #unlessDown<T>(ask: () => Promise<T>): Promise<T | undefined> {
     let onDown = () => {};
     const down = new Promise<undefined>((resolve) => {
@@ -209,9 +210,11 @@ export class Connection extends EventEmitter {
       this.once('down', onDown);
       this.once('closed', onDown);
     });
+    const deadline = this.#dropLater();
     try {
       return await Promise.race([ask(), down]);
     } finally {
+      clearTimeout(deadline);
       this.off('down', onDown);
       this.off('closed', onDown);
     }
@@ -293,10 +296,13 @@ export class Connection extends EventEmitter {
   // The client library has a deadline for the connection, but none for the server's first words: behind a link that
   // swallows everything it would wait for ever.
   #expectGreeting(): void {
-    if (!this.isOwned || this.#settings.greetingTimeoutMs === undefined) return;
     clearTimeout(this.#greeting);
-    this.#greeting = setTimeout(() => this.drop(), this.#settings.greetingTimeoutMs);
-    this.#greeting.unref();
+    this.#greeting = this.#dropLater();
+  }
+
+  #dropLater(): NodeJS.Timeout | undefined {
+    const ms = this.#settings.greetingTimeoutMs;
+    return this.isOwned && ms !== undefined ? setTimeout(() => this.drop(), ms).unref() : undefined;
   }
 
   async #untilReady(client: RedisClient): Promise<void> {

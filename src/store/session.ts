@@ -181,7 +181,7 @@ export class Session {
   #start(): Promise<Engine> {
     this.#starting ??= this.#connection.ready().then(async (client) => {
       const engine = new Engine(client, this.#settings.mode);
-      await engine.load();
+      await this.#load(engine, client);
       this.#engine = engine;
       return engine;
     });
@@ -189,6 +189,26 @@ export class Session {
       this.#starting = undefined;
     });
     return this.#starting;
+  }
+
+  // No flight watches over this one: whoever starts waits for it before the first call.
+  async #load(engine: Engine, client: RedisClient): Promise<void> {
+    const connection = this.#connection;
+    for (;;) {
+      const deadline = setTimeout(() => connection.isUp && connection.drop(), this.#settings.callTimeoutMs);
+      deadline.unref();
+      try {
+        await engine.load();
+        return;
+      } catch (error) {
+        const isOver = this.#isStopped || connection.isClosed || client.status === 'end';
+        if (isOver || !isLinkError(error) || connection.isFailFast) throw error;
+      } finally {
+        clearTimeout(deadline);
+      }
+      await pause(PAUSE_AFTER_LOSS_MS);
+      await connection.whenUp(this.#giveUpAfterMs);
+    }
   }
 
   // In the order in which they were asked for; numbers are given when a call is sent.
@@ -278,9 +298,7 @@ export class Session {
       throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
     }
     if (String(error).includes('READONLY')) this.#connection.drop();
-    await new Promise((resolve) =>
-      setTimeout(resolve, isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS),
-    );
+    await pause(isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS);
   }
 
   #patience(error: unknown, isLink: boolean): number {
@@ -314,6 +332,10 @@ export class Session {
     );
     this.#watchdog.unref();
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function outcomeUnknown(flight: Flight, waitedMs: number, cause?: unknown): OutcomeUnknownError {

@@ -34,6 +34,8 @@ const MOST_FINISHES = 128;
 // of the other's jobs run. Fewer are not worth a call of their own.
 const WORTH_SHARING = 64;
 const MOST_FETCHED = 128;
+// A server so far away that every answer is late gets its jobs done all the same.
+const MOST_RENEWALS = 3;
 
 export class Exchanger {
   readonly #leases: LeaseStore;
@@ -149,8 +151,8 @@ export class Exchanger {
     }
     // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.
     if (finishes.length > 0 && exchange.jobs.length > 0) await untilToldAll();
-    const isLate = performance.now() - sentAt > leaseMs / 4;
-    if (isLate && exchange.jobs.length > 0) await this.#startLate(exchange.jobs, token, fetchCount);
+    if (exchange.jobs.length > 0 && this.#isLate(sentAt))
+      await this.#startLate(exchange.jobs, token, fetchCount);
     else {
       this.#requested -= fetchCount;
       if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token, sentAt);
@@ -163,19 +165,29 @@ export class Exchanger {
     }
   }
 
+  #isLate(sentAt: number): boolean {
+    return performance.now() - sentAt > this.#settings.leaseMs / 4;
+  }
+
   // The leases run since the server gave the jobs out. A reply that took long (a lost one sent again, a frozen
-  // process) may bring jobs that are running elsewhere by now, so each lease is renewed before its job starts.
+  // process) may bring jobs that are running elsewhere by now, so each lease is renewed before its job starts; and
+  // again if that reply took long too, for it may tell of a renewal that has run out since.
   async #startLate(records: readonly JobRecord[], token: string, fetchCount: number): Promise<void> {
-    const renewedAt = performance.now();
-    let kept: readonly JobRecord[] = [];
+    let kept = records;
+    let renewedAt = 0;
     try {
-      const lost = await this.#leases.extend(
-        records.map(({ id }) => ({ jobId: id, token })),
-        this.#settings.leaseMs,
-      );
-      const lostIds = new Set(lost.map(({ jobId }) => jobId));
-      kept = records.filter(({ id }) => !lostIds.has(id));
+      for (let tries = 0; kept.length > 0 && tries < MOST_RENEWALS; tries++) {
+        renewedAt = performance.now();
+        const lost = await this.#leases.extend(
+          kept.map(({ id }) => ({ jobId: id, token })),
+          this.#settings.leaseMs,
+        );
+        const lostIds = new Set(lost.map(({ jobId }) => jobId));
+        kept = kept.filter(({ id }) => !lostIds.has(id));
+        if (!this.#isLate(renewedAt)) break;
+      }
     } catch (error) {
+      kept = [];
       this.#settings.onError(error as Error);
     }
     this.#requested -= fetchCount;

@@ -4,12 +4,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type Processor, Queue, Worker, type WorkerOptions } from '../../src/index.ts';
-import { addManyCall, exchangeCall } from '../../src/store/generated/engine.ts';
+import { addManyCall, exchangeCall, extendManyCall } from '../../src/store/generated/engine.ts';
 import { type EngineCall, functionName, scriptFor } from '../../src/store/lua-source.ts';
 import { whenIdle } from '../../src/testing/index.ts';
 import { check } from '../support/checker.ts';
 import { nextEvent } from '../support/eventually.ts';
 import { describeFaults, type FaultServer, startFaultServer } from '../support/fault-server.ts';
+import { leg } from '../support/leg.ts';
 import { type CommandTest, LinkProxy } from '../support/proxy.ts';
 
 /** This call, as a function or as a script, with such an argument. */
@@ -22,6 +23,8 @@ const isAdd = isCall(addManyCall);
 // Without an item there is nothing but a fetch.
 const isFetch = isCall(exchangeCall, (args) => !args.includes('complete-') && !args.includes('retry'));
 const isComplete = isCall(exchangeCall, (args) => args.includes('complete-'));
+const isLoad: CommandTest = ([name, verb]) => /^function load$/i.test(`${name} ${verb}`);
+const isRenewal = isCall(extendManyCall);
 const isRetry = isCall(exchangeCall, (args) => args.includes('retry'));
 
 const LEASE_MS = 10_000;
@@ -149,6 +152,40 @@ describeFaults('a lost reply', () => {
     });
   }
 
+  it.each(['cut', 'black-hole'] as const)(
+    'a worker that loses the reply to the load of the engine, and its link by a %s, works all the same',
+    async (link) => {
+      await setup();
+      const lost = proxy.loseReply(isLoad, { link });
+      startWorker(async (job) => ({ n: job.data.n }));
+      const completed = nextEvent(worker!, 'completed');
+      // Scripts are loaded by the calls themselves.
+      if (leg !== 'scripts') await lost;
+      await direct.add('work', { n: 1 });
+
+      await completed;
+      await worker!.waitUntilReady();
+      expect(await violations()).toEqual([]);
+    },
+  );
+
+  // Each of its two connections asks twice: the client library and the check of the server.
+  it.each([1, 2, 3, 4])(
+    'a worker whose link dies on question %i about the server works all the same',
+    async (n) => {
+      await setup();
+      const lost = proxy.loseReply(([name]) => /^info$/i.test(name ?? ''), { link: 'black-hole', n });
+      startWorker(async (job) => ({ n: job.data.n }));
+      const completed = nextEvent(worker!, 'completed');
+      await lost;
+      await direct.add('work', { n: 1 });
+
+      await completed;
+      await worker!.waitUntilReady();
+      expect(await violations()).toEqual([]);
+    },
+  );
+
   it('a fetch that is answered after its lease ran out starts nothing that runs elsewhere', async () => {
     await setup();
     const { id } = await direct.add('work', { n: 1 });
@@ -178,6 +215,50 @@ describeFaults('a lost reply', () => {
 
     expect(late.filter((one) => one === id)).toEqual([]);
     expect(await direct.getJobState(next.id!)).toBe('completed');
+  });
+
+  it('a late fetch whose renewal is answered too late as well starts nothing that runs elsewhere', async () => {
+    await setup();
+    const { id } = await direct.add('work', { n: 1 });
+    const fetched = proxy.loseReply(isFetch, { link: 'black-hole' });
+    const renewed = proxy.loseReply(isRenewal, { link: 'cut' });
+    const late: string[] = [];
+    // The deadline of the fetch is more than a quarter of the lease.
+    startWorker(
+      async (job) => {
+        late.push(job.id!);
+        return { n: job.data.n };
+      },
+      { lockDuration: 1000, skipStalledCheck: true },
+    );
+    await fetched;
+    await renewed;
+    proxy.refuse();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const other = new Worker(
+      queue.name,
+      async (job) => {
+        await released;
+        return { n: job.data.n };
+      },
+      { connection: server.connection, stalledInterval: 200 },
+    );
+    await nextEvent(other, 'active');
+
+    proxy.heal();
+    // The other one is busy: this job is taken when the late worker is back.
+    const next = await direct.add('work', { n: 2 });
+    while (!late.includes(next.id!)) await nextEvent(worker!, 'active');
+    release();
+    await nextEvent(other, 'completed');
+    await other.close();
+
+    expect(late).toEqual([next.id]);
+    expect(await direct.getJob(id!)).toMatchObject({ attemptsMade: 1, stalledCounter: 1 });
+    expect(await violations()).toEqual([]);
   });
 
   it('jobs that arrive late start with a full lease', async () => {
