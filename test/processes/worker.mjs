@@ -26,6 +26,7 @@ const workers = Array.from({ length: config.workers ?? 1 }, () => {
   worker.on('completed', (job) => note('completed', { job: job.id, n: job.data.n }));
   worker.on('failed', (job, error) => note('failed', { job: job?.id, n: job?.data.n, ...describe(error) }));
   worker.on('stalled', (job) => note('stalled', { job }));
+  worker.on('locksRenewed', ({ jobIds }) => note('renewed', { jobs: jobIds }));
   worker.on('lockRenewalFailed', (jobs) => note('lost', { jobs }));
   worker.on('error', (error) => note('error', describe(error)));
   return worker;

@@ -21,12 +21,15 @@ import { report } from './report.ts';
 const DURATION_MS = Number(process.env.YOKE_SOAK_SECONDS ?? 60) * 1000;
 const LEASE_MS = 3000;
 const STALL_INTERVAL_MS = 1000;
+const CALL_TIMEOUT_MS = 1000;
+// A session looks every half of the deadline whether a call is past it.
+const UNNOTICED_MS = 1.5 * CALL_TIMEOUT_MS;
 const WORKER = {
   lockDuration: LEASE_MS,
   stalledInterval: STALL_INTERVAL_MS,
   maxStalledCount: 1000,
   concurrency: 5,
-  callTimeout: 1000,
+  callTimeout: CALL_TIMEOUT_MS,
 };
 // After a fault has ended, somebody must start a job within lease and stall interval; the rest is for slow machines.
 const RECOVERY_LIMIT_MS = LEASE_MS + STALL_INTERVAL_MS + 5000;
@@ -57,7 +60,7 @@ describeFaults('nemesis', () => {
       const config = { connection: proxy.connection, queue: queue.name };
       const spawnWorker = () => processes.spawn('worker', { ...config, options: WORKER });
       const workers = [spawnWorker(), spawnWorker(), spawnWorker()];
-      const options = { callTimeout: 1000 };
+      const options = { callTimeout: CALL_TIMEOUT_MS };
       const producer = processes.spawn('producer', {
         ...config,
         options,
@@ -69,15 +72,22 @@ describeFaults('nemesis', () => {
       await Promise.all(workers.map((worker) => worker.heard('start')));
 
       const some = (): number => Math.floor(random() * workers.length);
-      const linkFault = async (kind: string, begin: () => void, ms: number) => {
-        const fault = { kind, from: process.hrtime.bigint(), to: process.hrtime.bigint() };
+      const linkFault = async (
+        kind: string,
+        begin: () => void | Promise<void>,
+        ms: number,
+        unnoticedMs = 0,
+      ) => {
+        const now = process.hrtime.bigint();
+        const fault = { kind, from: now, to: now, unnoticedMs };
         processes.faults.push(fault);
-        begin();
-        await sleep(ms);
+        await Promise.all([begin(), sleep(ms)]);
         proxy.heal();
         fault.to = process.hrtime.bigint();
       };
       const isWrite = ([name]: string[]) => /^(fcall|evalsha)$/i.test(name ?? '');
+      const loseReply = (link: 'cut' | 'black-hole') =>
+        proxy.loseReply(isWrite, { link, n: 1 + Math.floor(random() * 20) });
       const faults: Record<string, () => Promise<void>> = {
         kill: async () => {
           const index = some();
@@ -102,18 +112,11 @@ describeFaults('nemesis', () => {
         'link reset': () => linkFault('link reset', () => proxy.reset(), 0),
         'link refused': () => linkFault('link refused', () => proxy.refuse(), 300 + random() * 1500),
         'link black-holed': () =>
-          linkFault('link black-holed', () => proxy.blackHole(), 300 + random() * 2500),
+          linkFault('link black-holed', () => proxy.blackHole(), 300 + random() * 2500, UNNOTICED_MS),
         'link slow': () => linkFault('link slow', () => proxy.delay(50), 1000),
-        'reply lost, cut': () =>
-          Promise.all([
-            proxy.loseReply(isWrite, { link: 'cut', n: 1 + Math.floor(random() * 20) }),
-            linkFault('reply lost, cut', () => {}, 100),
-          ]).then(() => {}),
+        'reply lost, cut': () => linkFault('reply lost, cut', () => loseReply('cut'), 100),
         'reply lost, black hole': () =>
-          Promise.all([
-            proxy.loseReply(isWrite, { link: 'black-hole', n: 1 + Math.floor(random() * 20) }),
-            linkFault('reply lost, black hole', () => {}, 100),
-          ]).then(() => {}),
+          linkFault('reply lost, black hole', () => loseReply('black-hole'), 100, UNNOTICED_MS),
         'clients killed': async () => {
           await linkFault('clients killed', () => {}, 0);
           await server.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');

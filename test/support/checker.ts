@@ -4,7 +4,8 @@
 // - Every acknowledged add is in the queue once, under the id that was acknowledged; no add is there twice.
 // - Every job ended where its data says, with the right number of attempts.
 // - A second start of a job has an excuse: the attempt before it failed, its process was killed or frozen, its worker
-//   handed it back, or the server or the link was gone for half a lease or longer.
+//   handed it back, or its process heard nothing for half a lease or longer while the server or the link was gone.
+// - No excuse but a failed attempt or a job handed back lets it start again while the lease must still be alive.
 // - A job is accepted as completed once.
 // - Every id in a collection has a record, every record lies in exactly one collection, only active jobs are leased,
 //   and no key is of an unknown kind.
@@ -42,10 +43,10 @@ export async function check({ queue, admin, history, faults, leaseMs }: CheckInp
     'failed',
     'paused',
   ]);
-  const restarts: Record<string, number> = {};
+  const started = checkStarts(history, faults, leaseMs);
   violations.push(...checkAdds(history, jobs));
   violations.push(...(await checkOutcomes(queue, jobs)));
-  violations.push(...checkStarts(history, faults, leaseMs, restarts));
+  violations.push(...started.violations);
   violations.push(...(await checkKeyspace(queue, admin)));
   for (const { op, pid, message } of history)
     if (op === 'unhandled') violations.push(`process ${pid}: unhandled ${message}`);
@@ -53,7 +54,7 @@ export async function check({ queue, admin, history, faults, leaseMs }: CheckInp
     violations,
     added: history.filter(({ op }) => op === 'added').length,
     starts: history.filter(({ op }) => op === 'start').length,
-    restarts,
+    restarts: started.restarts,
   };
 }
 
@@ -106,13 +107,20 @@ async function checkOutcomes(queue: Queue, jobs: readonly Job[]): Promise<string
   return violations;
 }
 
-function checkStarts(
+/** What the histories alone tell: who started and completed what, and with which excuse again. */
+export function checkStarts(
   history: readonly Note[],
   faults: readonly Fault[],
   leaseMs: number,
-  restarts: Record<string, number>,
-): string[] {
+): Pick<Report, 'violations' | 'restarts'> {
   const violations: string[] = [];
+  const restarts: Record<string, number> = {};
+  const evidence: Evidence = {
+    faults,
+    absences: faults.filter(({ pid }) => pid === undefined).map(absenceBy),
+    heardAt: answersByProcess(history),
+    halfLeaseMs: leaseMs / 2,
+  };
   const byJob = new Map<string, Note[]>();
   for (const note of history) {
     if (note.job === undefined) continue;
@@ -125,7 +133,7 @@ function checkStarts(
     const completions = notes.filter(({ op }) => op === 'completed').length;
     if (completions > 1) violations.push(`job ${job} was accepted as completed ${completions} times`);
     for (let i = 1; i < starts.length; i++) {
-      const excuse = excuseFor(starts[i - 1]!, starts[i]!, notes, faults, leaseMs);
+      const excuse = excuseFor(starts[i - 1]!, starts[i]!, notes, evidence);
       if (excuse) restarts[excuse] = (restarts[excuse] ?? 0) + 1;
       else
         violations.push(
@@ -133,28 +141,106 @@ function checkStarts(
         );
     }
   }
-  return violations;
+  return { violations, restarts };
+}
+
+/** In ms of the clock of the histories. */
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When the server may be out of reach for all because of one fault. */
+interface Absence extends Stretch {
+  readonly kind: string;
+}
+
+interface Evidence {
+  readonly faults: readonly Fault[];
+  readonly absences: readonly Absence[];
+  /** By process, when it had an answer of the server in hand. */
+  readonly heardAt: ReadonlyMap<number, readonly number[]>;
+  readonly halfLeaseMs: number;
 }
 
 function excuseFor(
   before: Note,
   after: Note,
   notes: readonly Note[],
-  faults: readonly Fault[],
-  leaseMs: number,
+  { faults, absences, heardAt, halfLeaseMs }: Evidence,
 ): string | undefined {
   const isBetween = ({ at }: { at: bigint }) => at > before.at && at < after.at;
   if (notes.some((note) => note.op === 'throw' && note.pid === before.pid && isBetween(note)))
     return 'failed attempt';
   if (notes.some((note) => note.op === 'aborted' && note.key === 'SHUTDOWN_ABORT' && isBetween(note)))
     return 'handed back';
-  for (const { kind, from, to, pid } of faults) {
-    if (from > after.at || to < before.at) continue;
-    if (pid === before.pid) return kind;
-    const half = BigInt(leaseMs) * 500_000n;
-    if (pid === undefined && to - from >= half) return kind;
+  // Stopped with the job in hand, before it could note its start.
+  const woken = faults.find(({ pid, from, to }) => pid === after.pid && from < before.at && to > before.at);
+  if (woken) return woken.kind;
+  // A job starts with three quarters of its lease left or more; the quarter between is for slow machines.
+  const [begin, end] = [msOf(before.at), msOf(after.at)];
+  if (end - begin < halfLeaseMs) return undefined;
+  const done = faults.find(({ pid, from, to }) => pid === before.pid && from <= after.at && to >= before.at);
+  if (done) return done.kind;
+  // Leases are renewed when a quarter of them is used up, and looked at as often. So whoever hears from the server has
+  // renewed all of them before half of their time is over, and loses none in less than the other half.
+  const heard = (heardAt.get(before.pid) ?? []).filter((at) => at > begin && at < end);
+  const bounds = [begin, ...heard, end];
+  for (let i = 1; i < bounds.length; i++) {
+    const silence = { from: bounds[i - 1]!, to: bounds[i]! };
+    const outage = outagesIn(silence, absences).find(({ from, to }) => to - from >= halfLeaseMs);
+    if (outage) return [...new Set(outage.kinds)].join(' + ');
   }
   return undefined;
+}
+
+const ANSWERS = new Set(['start', 'completed', 'failed', 'renewed']);
+
+function answersByProcess(history: readonly Note[]): Map<number, number[]> {
+  const heardAt = new Map<number, number[]>();
+  for (const { op, pid, at } of history) {
+    if (!ANSWERS.has(op)) continue;
+    const times = heardAt.get(pid);
+    if (times) times.push(msOf(at));
+    else heardAt.set(pid, [msOf(at)]);
+  }
+  return heardAt;
+}
+
+// The longest pause between two tries to connect (src/store/connection.ts).
+const MOST_BACK_OFF_MS = 1000;
+
+// Until everybody may be expected back. The pauses between tries double, so the one in which the fault ends is no longer
+// than the fault was.
+function absenceBy({ kind, from, to, unnoticedMs = 0 }: Fault): Absence {
+  const noticedAt = msOf(to) + unnoticedMs;
+  return { kind, from: msOf(from), to: noticedAt + Math.min(noticedAt - msOf(from), MOST_BACK_OFF_MS) };
+}
+
+interface Outage extends Stretch {
+  to: number;
+  readonly kinds: string[];
+}
+
+// What of a process's silence the faults explain. One that begins before everybody is back prolongs the one before.
+function outagesIn(silence: Stretch, absences: readonly Absence[]): Outage[] {
+  const outages: Outage[] = [];
+  for (const absence of [...absences].sort((a, b) => a.from - b.from)) {
+    const from = Math.max(absence.from, silence.from);
+    const to = Math.min(absence.to, silence.to);
+    if (to <= from) continue;
+    const last = outages.at(-1);
+    if (last === undefined || from > last.to) outages.push({ from, to, kinds: [absence.kind] });
+    else {
+      last.to = Math.max(last.to, to);
+      last.kinds.push(absence.kind);
+    }
+  }
+  return outages;
+}
+
+function msOf(at: bigint): number {
+  return Number(at) / 1e6;
 }
 
 const COLLECTIONS = [

@@ -27,6 +27,8 @@ export interface Fault {
   to: bigint;
   /** The process it was done to; none for the server or the link. */
   readonly pid?: number;
+  /** How much longer a process may take to notice that its link is dead: nobody has closed it. Default 0. */
+  readonly unnoticedMs?: number;
 }
 
 export class Processes {
