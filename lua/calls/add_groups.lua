@@ -2,34 +2,29 @@
 --- A group is `add_group`, then its mappings, then two items for each member: `member` and how it is added.
 --- @flags  refuses-when-full
 --- @item   mapping       name string, tail bytes, opts bytes, on_failed flag
---- @item   member        root string, mapping int, head bytes
+--- @item   member        root string, mapping int=0, head bytes=
 --- @items  add_group | add | add_in_lane
 --- @reply  of each group a list: its word and what comes with it
 local add_group = require("transitions.add_group")
 local items = require("lib.items")
 
-local function copy(arg)
-  local own = {}
-  for name, value in pairs(arg) do
-    own[name] = value
-  end
-  return own
-end
+-- The verb, whole and short. Reading the item to find out would fill the table of the group before it.
+local BEGINS_GROUP = { ["add_group"] = true, ["add_group-"] = true }
 
--- What follows a group's own item, up to the next group; where that begins. Readers reuse their table.
+-- What follows a group's own item, up to the next group; where that begins. How a member is added is not kept, only
+-- where it stands: reading it twice costs less than a copy.
 local function read_parts(batch, at)
   local mappings, members = {}, {}
   local argv, readers = batch.argv, batch.readers
   local last = #argv
-  while at <= last and argv[at] ~= "add_group" do
-    local verb = argv[at]
-    local arg, following = readers[verb](argv, at)
+  while at <= last and not BEGINS_GROUP[argv[at]] do
+    local arg, following, whole_verb = readers[argv[at]](argv, at)
+    local verb = whole_verb or argv[at]
     if verb == "mapping" then
       mappings[#mappings + 1] = cmsgpack.pack({ arg.name, arg.tail, arg.opts, arg.on_failed })
     elseif verb == "member" then
-      members[#members + 1] = { root = arg.root, mapping = arg.mapping, head = arg.head }
-    else
-      members[#members].add = copy(arg)
+      members[#members + 1] =
+        { root = arg.root, mapping = arg.mapping, head = arg.head, add_at = following, q = false, timestamp = false, score = false }
     end
     at = following
   end
@@ -47,9 +42,14 @@ end
 return {
   run = function(home, _, batch)
     local outcome = {}
-    local argv, at = batch.argv, batch.first
+    local argv, readers, at = batch.argv, batch.readers, batch.first
+    local function read_add(member)
+      local arg = readers[argv[member.add_at]](argv, member.add_at)
+      return arg
+    end
     while at <= #argv do
-      local arg, parts = batch.readers.add_group(argv, at)
+      local arg, parts = readers[argv[at]](argv, at)
+      arg.read_add = read_add
       arg.mappings, arg.members, at = read_parts(batch, parts)
       local is_done, word, value = pcall(add_group, home, arg)
       if not is_done then

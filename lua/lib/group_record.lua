@@ -17,11 +17,20 @@ end
 
 -- The tie taken apart, or nil where it is none of ours.
 function record.untie(q, text)
-  local role, index, mapping, root, id = string.match(text, "^(%l+):(%d+):(%d+):(.*):groups:([^:]*)$")
+  local role, index, mapping, key, root, id = string.match(text, "^(%l+):(%d+):(%d+):((.*):groups:([^:]*))$")
   if not role then
     return nil
   end
-  return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id }
+  return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id,
+    group_key = key }
+end
+
+local JOBS_TAIL = keys.group_tail.jobs
+
+-- Where the status of the member with this tie is kept; nil where it is no member's.
+function record.statuses_of(text)
+  local key = string.match(text, "^member:%d+:%d+:(.*:groups:[^:]*)$")
+  return key and key .. JOBS_TAIL
 end
 
 -- Check: whether the queue's workers look after this home's open groups already; asked once per call.
@@ -70,6 +79,26 @@ function record.load(home, id)
     undo_failed = tonumber(row[8]) or 0,
     is_reverse = row[9] == "reverse",
     timeout_at = tonumber(row[10]),
+  }
+end
+
+-- Check: an ACTIVE group with no more than counting a completed member needs; nil for any other. Nothing of it has
+-- failed, been cancelled or undone.
+function record.load_active(tie)
+  local key = tie.group_key
+  local row = call("HMGET", key, "name", "state", "totalJobs", "completedCount", "order")
+  if row[2] ~= "ACTIVE" then
+    return nil
+  end
+  return {
+    home = tie.home,
+    id = tie.group_id,
+    key = key,
+    state = "ACTIVE",
+    name = row[1] or "",
+    total = tonumber(row[3]) or 0,
+    completed = tonumber(row[4]) or 0,
+    is_reverse = row[5] == "reverse",
   }
 end
 
@@ -129,11 +158,11 @@ function record.check(group)
 end
 
 function record.status(group, job_key)
-  return call("HGET", group.key .. keys.group_tail.jobs, job_key)
+  return call("HGET", group.key .. JOBS_TAIL, job_key)
 end
 
 function record.set_status(group, job_key, status)
-  call("HSET", group.key .. keys.group_tail.jobs, job_key, status)
+  call("HSET", group.key .. JOBS_TAIL, job_key, status)
 end
 
 local function member_at(group, flat, index)
@@ -192,6 +221,15 @@ function record.save(group, state)
     call("ZREM", keys.groups_of(home, "open"), group.id)
   end
   group.state = state
+end
+
+-- The last member of an ACTIVE group has completed: no other count has changed.
+function record.complete(group)
+  local home = group.home
+  call("HSET", group.key, "state", "COMPLETED", "updatedAt", home.now_text, "completedCount", clock.text(group.completed))
+  call("ZADD", keys.groups_of(home, "COMPLETED"), home.now_text, group.id)
+  call("ZREM", keys.groups_of(home, "open"), group.id)
+  group.state = "COMPLETED"
 end
 
 -- Looked at again by maintenance at this time, or at its timeout if that is earlier.

@@ -80,24 +80,41 @@ local function compensate(group, members, failed_job_id, reason)
   end
 end
 
-local function as_member(q, job, membership)
-  if membership.members then
-    return membership.members[membership.index + 1]
+-- A job in its group, and its group as it is now.
+local function membership_of(q, job, tie, group, status)
+  return { group = group, is_member = tie.role == "member", status = status, members = nil,
+    index = tie.index, mapping = tie.mapping, key = job.key, root = q.root, id = job.id }
+end
+
+local function as_member(membership)
+  return membership.members and membership.members[membership.index + 1] or membership
+end
+
+-- The usual case, so it asks for no more than it writes: a member of an ACTIVE group completes. False for all others.
+local function check_completed(q, job, tie)
+  local group = tie.role == "member" and record.load_active(tie)
+  local status = group and record.status(group, job.key)
+  if not status or record.is_settled(status) then
+    return false
   end
-  return { index = membership.index, key = job.key, root = q.root, id = job.id, mapping = membership.mapping,
-    status = membership.status }
+  record.check_count(group, tie.mapping)
+  job.membership = membership_of(q, job, tie, group, status)
+  return true
 end
 
 -- Check: the job's group as it is now, kept with the job for the settle; nil where the group is gone. `outcome` is
 -- what is about to happen to the job.
 function groups.check(q, job, outcome)
   local tie = record.untie(q, job.group)
-  local group = tie and record.load(tie.home, tie.group_id)
   job.membership = nil
+  if not tie or outcome == "completed" and check_completed(q, job, tie) then
+    return
+  end
+  local group = record.load(tie.home, tie.group_id)
   if not group then
     return
   end
-  local membership = { group = group, index = tie.index, mapping = tie.mapping, is_member = tie.role == "member" }
+  local membership = membership_of(q, job, tie, group)
   if membership.is_member then
     membership.status = record.status(group, job.key)
     if not membership.status then
@@ -106,19 +123,13 @@ function groups.check(q, job, outcome)
     end
   end
   job.membership = membership
-  if membership.is_member then
-    if outcome == "completed" and group.state == "ACTIVE" then
-      record.check_count(group, tie.mapping)
-      return
-    end
-  end
   record.check(group)
   events.check(group.home)
   if not membership.is_member then
     membership.status = compensation.state(group, tie.index)
   elseif group.state ~= "ACTIVE" then
     -- The others have had their turn: this one alone is undone, or the next in order.
-    compensation.check(group, { as_member(q, job, membership) })
+    compensation.check(group, { membership })
   elseif outcome and not record.is_settled(membership.status) then
     membership.members = record.members(group)
     compensation.check(group, membership.members)
@@ -138,7 +149,7 @@ local function member_completed(group, member, value)
     end
     settle(group)
   elseif group.completed == group.total then
-    record.save(group, "COMPLETED")
+    record.complete(group)
     tell(group, "group:completed")
     trim(group.home, "COMPLETED")
   else
@@ -206,13 +217,13 @@ local function compensation_finished(group, index, status, outcome, value)
 end
 
 -- Settle: the job finished for good.
-function groups.finished(q, job, outcome, value)
+function groups.finished(_, job, outcome, value)
   local membership = job.membership
   if not membership then
     return
   end
   if membership.is_member then
-    member_finished(membership.group, membership.members, as_member(q, job, membership), outcome, value)
+    member_finished(membership.group, membership.members, as_member(membership), outcome, value)
   else
     compensation_finished(membership.group, membership.index, membership.status, outcome, value)
   end
@@ -229,7 +240,7 @@ function groups.removed(q, job)
   if outcome then
     groups.finished(q, job, outcome, row[2] or row[3] or "")
   elseif membership.is_member then
-    member_lost(membership.group, membership.members, as_member(q, job, membership), "member removed")
+    member_lost(membership.group, membership.members, as_member(membership), "member removed")
   else
     compensation_finished(membership.group, membership.index, membership.status, "failed", "removed before it ran")
   end
@@ -304,11 +315,10 @@ end
 
 -- Check: the status of a fetched member, and where it is kept; nil for a job that is none, or whose group is gone.
 function groups.gate(q, id, text)
-  local tie = record.untie(q, text)
-  if not tie or tie.role ~= "member" then
+  local statuses = record.statuses_of(text)
+  if not statuses then
     return nil
   end
-  local statuses = keys.group(tie.home, tie.group_id) .. keys.group_tail.jobs
   local is_read, status = pcall(call, "HGET", statuses, keys.job(q, id))
   if is_read then
     return status or nil, statuses

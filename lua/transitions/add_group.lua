@@ -1,11 +1,12 @@
 --- add_group: nothing -> waiting | prioritized | delayed
 --- A group and all of its members, or nothing. Runs on the group's home; what it consists of, `mappings` and `members`,
---- the call has put together. A group that exists is returned as it is.
+--- the call has put together; `read_add` reads how a member is added, and each time into the same table. A group that
+--- exists is returned as it is.
 --- @arg   group_id      string
 --- @arg   name          string
 --- @arg   compensation  bytes    the mapping as the user gave it, JSON
---- @arg   order         string   reverse, or empty
---- @arg   timeout_ms    string   empty for none
+--- @arg   order         string=  reverse, or empty
+--- @arg   timeout_ms    string=  empty for none
 --- @reply added | exists | taken
 local adding = require("lib.adding")
 local clock = require("lib.clock")
@@ -17,30 +18,34 @@ local queue = require("lib.queue")
 local record = require("lib.group_record")
 local shapes = require("lib.shapes")
 
+-- None is written yet: those due in the same millisecond keep the order in which they were given.
+local function behind_others(places, p, score)
+  local mine = places[p] or {}
+  local others = mine[score] or 0
+  places[p], mine[score] = mine, others + 1
+  return delays.behind(score, others)
+end
+
 -- The key of a member that cannot be added, or nil.
-local function check_members(home, members)
+local function check_members(home, arg)
   local seen, places = {}, {}
-  for _, member in ipairs(members) do
-    local p = queue.other(home, member.root)
+  for _, member in ipairs(arg.members) do
+    local p, add = queue.other(home, member.root), arg.read_add(member)
     member.q = p
     queue.settings(p)
     shapes.check_number(p, "counter")
     record.check_looked_after(p, home)
     local is_taken
-    is_taken, member.timestamp, member.score = adding.check(p, member.add)
-    local key = member.add.job_id ~= "" and keys.job(p, member.add.job_id)
-    if is_taken or key and seen[key] then
-      return key
-    end
-    if key then
+    is_taken, member.timestamp, member.score = adding.check(p, add)
+    if add.job_id ~= "" then
+      local key = keys.job(p, add.job_id)
+      if is_taken or seen[key] then
+        return key
+      end
       seen[key] = true
     end
-    if member.score and not member.add.lane then
-      -- None is written yet: those due in the same millisecond keep the order in which they were given.
-      local mine = places[p] or {}
-      local others = mine[member.score] or 0
-      places[p], mine[member.score] = mine, others + 1
-      member.score = delays.behind(member.score, others)
+    if member.score and not add.lane then
+      member.score = behind_others(places, p, member.score)
     end
   end
   return nil
@@ -70,7 +75,7 @@ return function(home, arg)
     return "exists", existing_ids(existing)
   end
   local members = arg.members
-  local taken = check_members(home, members)
+  local taken = check_members(home, arg)
   if taken then
     return "taken", taken
   end
@@ -89,7 +94,7 @@ return function(home, arg)
   for i, member in ipairs(members) do
     local p = member.q
     local tie = record.tie("member", i - 1, member.mapping, group.key)
-    local id = adding.write(p, member.add, member.timestamp, member.score, { jobs.field.group, tie })
+    local id = adding.write(p, arg.read_add(member), member.timestamp, member.score, { jobs.field.group, tie })
     ids[i] = id
     statuses[2 * i - 1], statuses[2 * i] = keys.job(p, id), "pending"
     packed[3 * i - 2], packed[3 * i - 1], packed[3 * i] = p.root, id, member.mapping

@@ -61,6 +61,7 @@ function shapeText(call, verb) {
     `/** Part of ${camel(call.name)}. */`,
     argType(type, args),
     `export function push${pascal(verb)}(argv: string[], arg: ${type}): void {`,
+    ...shortPush({ name: verb, args }),
     `  argv.push('${verb}', ${pushes(args)});`,
     '}',
   ].join('\n');

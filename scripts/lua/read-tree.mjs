@@ -73,13 +73,15 @@ function readDeclaration(module, line) {
     // An item that is no transition: a part of what its call puts together.
     const [, name, fields] = rest.match(/^(\w+)\s+(.+)$/) ?? [];
     const args = fields.split(',').map((field) => field.trim().split(/\s+/));
-    for (const [arg, type] of args)
-      if (!ARG_TYPES.includes(type))
-        throw new Error(`${module.path}: @item ${name}: ${arg}: the type is one of ${ARG_TYPES}`);
     module.items.push(name);
     module.shapes.set(
       name,
-      args.map(([arg, type]) => ({ name: arg, type, note: '' })),
+      args.map(([arg, declared]) => {
+        const [type, usual] = declared.split('=');
+        if (!ARG_TYPES.includes(type))
+          throw new Error(`${module.path}: @item ${name}: ${arg}: the type is one of ${ARG_TYPES}`);
+        return { name: arg, type, note: '', usual };
+      }),
     );
   } else if (word === 'reply') {
     module.reply = rest;

@@ -31,7 +31,8 @@ export function encodeGroup(
       member: {
         root: rootOf(queueName),
         mapping: compensation + 1,
-        head: headOf(groupId, name, options.jobId),
+        // What is never undone needs none.
+        head: compensation < 0 ? '' : headOf(groupId, name, options.jobId),
       },
       add: encodeAdd(name, data, { ...options, stored: { ...options.stored, group: membership } }),
     })),

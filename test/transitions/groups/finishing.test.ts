@@ -100,7 +100,7 @@ describe('complete, group ACTIVE', () => {
     ...moved('ACTIVE', 'COMPLETED'),
     'q:events': events(told('completed'), saysCompleted),
     ...groupChanges(
-      { state: 'COMPLETED', updatedAt: at, ...counts({ completedCount: 2 }) },
+      { state: 'COMPLETED', updatedAt: at, completedCount: '2' },
       { 'bull:q:1': 'completed' },
       { r1: VALUE },
     ),

@@ -169,7 +169,7 @@ describe('a group whose time is up', () => {
       ...noHome,
       'q:events': events(told('completed')),
       ...groupChanges(
-        { state: 'COMPLETED', updatedAt: at, ...counts({ completedCount: 1 }) },
+        { state: 'COMPLETED', updatedAt: at, completedCount: '1' },
         { 'bull:q:1': 'completed' },
       ),
     },
@@ -204,7 +204,7 @@ describe('a member that a stock worker finished', () => {
       ...noHome,
       'q:events': events(told('completed')),
       ...groupChanges(
-        { state: 'COMPLETED', updatedAt: at, ...counts({ completedCount: 2 }) },
+        { state: 'COMPLETED', updatedAt: at, completedCount: '2' },
         { 'bull:q:s': 'completed' },
         { r1: '"done"' },
       ),
