@@ -17,6 +17,7 @@ local keys = require("lib.keys")
 local lane_state = require("lib.lane_state")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
+local pending = require("lib.pending")
 local queue = require("lib.queue")
 local retention = require("lib.retention")
 local signals = require("lib.signals")
@@ -114,8 +115,12 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
   end
 
   local waiting = call("LRANGE", q.wait, -count, -1)
+  if count > 1 then
+    pending.open_moves(q)
+  end
   for i = #waiting, 1, -1 do
     if fetched_bytes >= arg.max_bytes then
+      pending.flush_moves(q)
       return
     end
     take("wait", waiting[i])
@@ -125,7 +130,7 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
     local prioritized = call("ZRANGE", q.prioritized, 0, count - 1)
     for _, id in ipairs(prioritized) do
       if fetched_bytes >= arg.max_bytes then
-        return
+        break
       end
       take("prioritized", id)
     end
@@ -133,6 +138,7 @@ local function fetch(q, arg, count, outcome, limit_max, limit_ms)
       call("DEL", q.priority_counter)
     end
   end
+  pending.flush_moves(q)
 end
 
 local function is_empty(q)
@@ -190,8 +196,11 @@ end
 
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
+  pending.look(q, items.firsts(batch))
+  local refused = items.refused(q, batch, transitions)
+  pending.flush(q)
   local outcome = {
-    refused = items.refused(q, batch, transitions), ids = {}, ghosts = {}, records = {},
+    refused = refused, ids = {}, ghosts = {}, records = {},
     turned_back = 0, limited_ms = 0, due = 0, is_more = false, trouble = "",
   }
   -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
@@ -199,6 +208,7 @@ local function run(q, arg, batch)
   local is_done, err = pcall(look_for_work, q, arg, outcome)
   if not is_done then
     outcome.trouble = items.message(err)
+    pending.flush_moves(q)
   end
   if #outcome.ids > 0 then
     signals.work_always(q)
@@ -206,6 +216,7 @@ local function run(q, arg, batch)
   return outcome
 end
 
+-- Numbers of milliseconds, mostly none.
 local function whole(number)
   return number == 0 and "0" or string.format("%.0f", number)
 end
@@ -228,6 +239,7 @@ local function append(list, others)
 end
 
 -- Only ids are kept for a call that is sent again: the list of ids, the others behind it, and last where each ends.
+-- Mostly there is nothing but ids.
 local function keep(outcome)
   local kept, id_count, refused_count = outcome.ids, #outcome.ids, #outcome.refused
   append(kept, outcome.refused)

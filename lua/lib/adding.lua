@@ -38,11 +38,10 @@ function adding.write(q, arg, timestamp, score, ties)
   if id == "" then
     id = clock.text(counter)
   end
-  arg.timestamp = timestamp
   if arg.lane then
-    return adding.write_in_lane(q, arg, id, counter, score, ties)
+    return adding.write_in_lane(q, arg, id, counter, timestamp, score, ties)
   end
-  jobs.store(q, id, arg, ties)
+  jobs.store(q, id, arg, timestamp, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if score then
     delays.put(q, id, score)
@@ -54,7 +53,7 @@ function adding.write(q, arg, timestamp, score, ties)
 end
 
 -- The same for a job of a lane. Its number in the queue is its turn among those with the same `orderMs`.
-function adding.write_in_lane(q, arg, id, counter, due, ties)
+function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   local order = arg.order ~= "" and arg.order or q.now_text
   local sequence = clock.text(counter)
   ties = ties or {}
@@ -65,7 +64,7 @@ function adding.write_in_lane(q, arg, id, counter, due, ties)
     ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
   end
   lane_state.mark(q)
-  jobs.store(q, id, arg, ties)
+  jobs.store(q, id, arg, timestamp, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if due then
     lane_times.put(q, id, due)

@@ -5,6 +5,7 @@ local dedup = require("lib.dedup")
 local flows = require("lib.flows")
 local groups = require("lib.groups")
 local lanes = require("lib.lanes")
+local pending = require("lib.pending")
 
 local bonds = {}
 
@@ -52,6 +53,10 @@ end
 
 -- Settle: the job finished for good, as `completed` with its result or as `failed` with its reason.
 function bonds.finished(q, job, outcome, value)
+  -- A parent may have finished in this call.
+  if job.parent_key then
+    pending.flush(q)
+  end
   if job.dedup_id then
     dedup.finished(q, job)
   end

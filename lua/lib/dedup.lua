@@ -47,8 +47,8 @@ local function run_next(q, dedup_id, next_job)
   local name = next_job.name or ""
   jobs.store(q, id, {
     name = name, data = next_job.data or "{}", opts = next_job.opts or "{}",
-    timestamp = q.now_text, delay = delay, priority = priority,
-  }, ties)
+    delay = delay, priority = priority,
+  }, q.now_text, ties)
   events.append(q, "added", "jobId", id, "name", name)
   if delay > 0 then
     delays.put(q, id, delays.place(q, q.now + delay))

@@ -43,7 +43,10 @@ end
 -- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
 -- back to life as an empty job.
 function delays.promote_due(q)
-  -- Mostly there is none, and then the limit is not worth printing.
+  -- Mostly there is none, and a number is read quicker than an empty list.
+  if call("ZCARD", q.delayed) == 0 then
+    return 0
+  end
   local first = tonumber(call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")[2])
   if not first or first >= (q.now + 1) * SLOT then
     return 0

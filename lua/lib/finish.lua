@@ -5,14 +5,23 @@ local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
+local pending = require("lib.pending")
 local retention = require("lib.retention")
 local shapes = require("lib.shapes")
 
 local finish = {}
 
+local ATTEMPTS_MADE = jobs.field.attempts_made
+
 -- Check: the job, or nil and the word why not.
 function finish.check(q, arg)
-  local job = jobs.load_brief(q, arg.job_id)
+  local known = arg.attempts_made
+  local job
+  if known and known ~= "" then
+    job = jobs.load_known(q, arg.job_id, known)
+  else
+    job = jobs.load_brief(q, arg.job_id)
+  end
   if not job then
     return nil, "not_found"
   end
@@ -27,13 +36,15 @@ end
 
 -- Check: where the job ends, and what it is tied to, can take it.
 function finish.check_end(q, job, target)
-  shapes.check(q, target)
-  bonds.check(q, job, target)
+  shapes.check_one(q, target)
+  if not job.is_plain then
+    bonds.check(q, job, target)
+  end
 end
 
 -- Write: false where the job was not active, and then nothing has changed.
 function finish.leave_active(q, job, token)
-  if call("LREM", q.active, "-1", job.id) == 0 then
+  if not pending.leave_active(q, job.id) then
     return false
   end
   leases.drop(q, job.id, token)
@@ -61,7 +72,9 @@ end
 function finish.record(q, job, target, value, keep)
   q.has_finished = true
   events.trim(q)
-  bonds.finished(q, job, target, value)
+  if not job.is_plain then
+    bonds.finished(q, job, target, value)
+  end
   job.attempts_made = job.attempts_made + 1
   if retention.keeps_none(keep) then
     jobs.erase(q, job.id)
@@ -69,8 +82,8 @@ function finish.record(q, job, target, value, keep)
     return
   end
   local set = target == "completed" and q.completed or q.failed
-  call("ZADD", set, q.now_text, job.id)
-  call("HSET", job.key, jobs.field.attempts_made, clock.text(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
+  pending.finish(q, set, job.id)
+  call("HSET", job.key, ATTEMPTS_MADE, clock.text(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
     value, "finishedOn", q.now_text)
   retention.ask(q, set, keep)
 end

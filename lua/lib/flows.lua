@@ -126,6 +126,9 @@ end
 
 -- Check: why a parent may not complete yet; nil where it may.
 function flows.refusal(q, id)
+  if q.is_plain then
+    return nil
+  end
   local key, tail = keys.job(q, id), keys.tail
   local dependencies, unsuccessful = key .. tail.dependencies, key .. tail.unsuccessful
   if leases.is_plain(q, dependencies, unsuccessful) then

@@ -1,6 +1,7 @@
 -- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
 
 local keys = require("lib.keys")
+local pending = require("lib.pending")
 local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
@@ -43,7 +44,17 @@ local function parent_key(text)
   return text and string.find(text, ":", 1, true) and text or nil
 end
 
--- The few fields that finishing a job needs; a plain job's finish reads nothing else.
+-- A job of which its worker has seen, when it got it, that it is tied to nothing. Only a parent can have been given to
+-- it since.
+function jobs.load_known(q, id, attempts_made)
+  local key = keys.job(q, id)
+  if not q.is_plain or call("HEXISTS", key, "parentKey") == 1 then
+    return jobs.load_brief(q, id)
+  end
+  return { id = id, key = key, attempts_made = tonumber(attempts_made), priority = 0, is_plain = true }
+end
+
+-- The few fields that finishing a job needs.
 function jobs.load_brief(q, id)
   local key = keys.job(q, id)
   local row = read("HMGET", key, "name", "atm", "priority", "parentKey", "deid", "grp", "lane")
@@ -106,11 +117,12 @@ end
 
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
-  local flat = read("HGETALL", keys.job(q, id))
+  local key = keys.job(q, id)
+  local flat = read("HGETALL", key)
   if not flat or #flat == 0 then
     return nil
   end
-  return flat
+  return flat, key
 end
 
 function jobs.exists(q, id)
@@ -131,12 +143,12 @@ function jobs.unset(q, id, ...)
 end
 
 -- Stores a new record. `ties` are further fields, flat (parent, schedule, deduplication).
-function jobs.store(q, id, job, ties)
+function jobs.store(q, id, job, timestamp, ties)
   if ties and #ties > 0 then
-    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", job.timestamp,
+    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", timestamp,
       "delay", job.delay, "priority", job.priority, unpack(ties))
   else
-    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", job.timestamp,
+    call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", timestamp,
       "delay", job.delay, "priority", job.priority)
   end
 end
@@ -158,6 +170,7 @@ end
 
 -- Which collection holds the id, in the order that BullMQ looks.
 function jobs.place(q, id)
+  pending.flush(q)
   if call("ZSCORE", q.completed, id) then return "completed" end
   if call("ZSCORE", q.failed, id) then return "failed" end
   if call("ZSCORE", q.delayed, id) then return "delayed" end

@@ -1,6 +1,7 @@
 -- Take, prove, extend and drop a lease: the string `<job>:lock` that holds the worker's token.
 
 local keys = require("lib.keys")
+local pending = require("lib.pending")
 
 local leases = {}
 
@@ -18,7 +19,7 @@ function leases.refusal(q, id, token)
   if token == NO_LEASE then
     return nil
   end
-  local holder = call("GET", keys.lock(q, id))
+  local holder = pending.holder(q, id)
   if holder == token then
     return nil
   end
@@ -26,6 +27,10 @@ function leases.refusal(q, id, token)
 end
 
 function leases.is_held(q, id)
+  local batch = q.pending
+  if batch and batch.holder_of[id] == false then
+    return false
+  end
   return call("EXISTS", keys.lock(q, id)) == 1
 end
 
@@ -58,7 +63,7 @@ function leases.drop(q, id, token)
   if token == NO_LEASE then
     return
   end
-  call("DEL", keys.lock(q, id))
+  pending.unlock(q, id)
   if has_suspects(q) then
     call("SREM", q.stalled, id)
   end

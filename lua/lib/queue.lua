@@ -45,6 +45,8 @@ function queue.open(root, now, now_text)
     settings_read = false, events_length = false, is_trimmed = false, known_shapes = false,
     -- lib.leases, lib.delays
     suspects = false, has_promoted = false,
+    -- lib.pending
+    is_plain = false, pending = false, moves = false,
     -- what it has done, and who has to hear of it
     has_finished = false, has_work = false, has_delay = false, family = false,
   }, names(root))
@@ -76,17 +78,20 @@ function queue.settings(q)
   if settings then
     return settings
   end
-  local row = call("HMGET", q.meta, "paused", "concurrency", "max", "duration", "opts.maxLenEvents", "yoke.layout",
-    "yoke.lanes", "yoke.keepGroups")
+  -- Mostly there are two fields or three: all of them are read quicker than eight that are mostly missing.
+  local flat, row = call("HGETALL", q.meta), {}
+  for i = 1, #flat, 2 do
+    row[flat[i]] = flat[i + 1]
+  end
   settings = {
-    is_paused = row[1] and true or false,
-    concurrency = tonumber(row[2]),
-    limit_max = tonumber(row[3]),
-    limit_duration = tonumber(row[4]),
-    max_events = row[5],
-    layout = row[6],
-    lanes = row[7],
-    keep_groups = row[8],
+    is_paused = row.paused and true or false,
+    concurrency = row.concurrency and tonumber(row.concurrency),
+    limit_max = row.max and tonumber(row.max),
+    limit_duration = row.duration and tonumber(row.duration),
+    max_events = row["opts.maxLenEvents"],
+    layout = row["yoke.layout"],
+    lanes = row["yoke.lanes"],
+    keep_groups = row["yoke.keepGroups"],
   }
   q.settings_read = settings
   return settings

@@ -17,13 +17,25 @@ local KEPT_MS = "300000"
 -- again, it is refused rather than done twice.
 local MOST_KEPT = 256
 
+-- Mostly a client waits for one call alone. Its outcome is kept as text behind this sign and two numbers, the floor
+-- and its own; several are packed.
+local ALONE = "1"
+
+local function recall(stored)
+  if string.sub(stored, 1, 1) ~= ALONE then
+    return cmsgpack.unpack(string.sub(stored, 2))
+  end
+  local _, last, floor, sequence = string.find(stored, "^1(%d+) (%d+) ")
+  return { tonumber(floor), tonumber(sequence), string.sub(stored, last + 1) }
+end
+
 -- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first. Not being able
 -- to is no reason to tell the client that its call failed.
 local function remember(key, past, floor, sequence, kept)
   floor = past and math.max(floor, past[1]) or floor
   -- The client waits for nothing else: there is nothing to carry over.
   if not past or past[#past - 1] <= floor then
-    call("SET", key, cmsgpack.pack({ floor, sequence, kept }), "PX", KEPT_MS)
+    call("SET", key, ALONE .. clock.text(floor) .. " " .. clock.text(sequence) .. " " .. kept, "PX", KEPT_MS)
     return
   end
   local memory = { floor }
@@ -37,7 +49,7 @@ local function remember(key, past, floor, sequence, kept)
     table.remove(memory, 2)
   end
   memory[#memory + 1], memory[#memory + 2] = sequence, kept
-  call("SET", key, cmsgpack.pack(memory), "PX", KEPT_MS)
+  call("SET", key, "n" .. cmsgpack.pack(memory), "PX", KEPT_MS)
 end
 
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
@@ -80,7 +92,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   sequence, floor = tonumber(sequence), tonumber(floor)
 
   local stored = call("GET", key)
-  local past = stored and cmsgpack.unpack(stored)
+  local past = stored and recall(stored)
   if past then
     for i = 2, #past, 2 do
       if past[i] == sequence then

@@ -15,22 +15,15 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
+local pending = require("lib.pending")
 local shapes = require("lib.shapes")
 
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
-local GROUP, LANE = jobs.field.group, jobs.field.lane
-
-local function drop(q, arg)
-  if arg.from == "wait" then
-    call("RPOP", q.wait)
-  else
-    call("ZREM", q.prioritized, arg.job_id)
-  end
-end
+local GROUP, LANE, PROCESSED_BY = jobs.field.group, jobs.field.lane, jobs.field.processed_by
 
 -- A settled member is put where it belongs, a cancelled one is erased.
 local function withhold(q, arg, status, job)
-  drop(q, arg)
+  pending.drop(q, arg.from, arg.job_id)
   if status == "cancelled" then
     jobs.erase(q, arg.job_id)
     events.capped(q, "removed", "jobId", arg.job_id, "prev", arg.from)
@@ -61,13 +54,19 @@ local function in_lane(id, flat)
   return job
 end
 
-return function(q, arg)
-  -- check
-  local id = arg.job_id
-  local flat = jobs.read(q, id)
-  events.check(q)
+-- A job that has never run and is tied to nothing has these fields and no other, in this order, whoever added it.
+local function is_fresh(flat)
+  return #flat == 12 and flat[1] == "name" and flat[3] == "data" and flat[5] == "opts" and flat[7] == "timestamp"
+    and flat[9] == "delay" and flat[11] == "priority"
+end
+
+-- What the record says: the number of this start, the size of its payload, a failure that was put off, lane and group.
+local function read_ties(flat)
+  if is_fresh(flat) then
+    return "1", #flat[4], false, nil, nil
+  end
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
-  for i = 1, flat and #flat or 0, 2 do
+  for i = 1, #flat, 2 do
     local field = flat[i]
     if field == "data" then
       bytes = #flat[i + 1]
@@ -80,6 +79,18 @@ return function(q, arg)
     elseif field == GROUP then
       tie = flat[i + 1]
     end
+  end
+  return started, bytes, is_deferred, lane, tie
+end
+
+return function(q, arg)
+  -- check
+  local id = arg.job_id
+  local flat, key = jobs.read(q, id)
+  events.check(q)
+  local started, bytes, is_deferred, lane, tie
+  if flat then
+    started, bytes, is_deferred, lane, tie = read_ties(flat)
   end
   local status, statuses
   if tie then
@@ -97,44 +108,39 @@ return function(q, arg)
       lanes.check(q, job.lane)
     end
   end
-  -- From `wait` the move itself is the first write and fails whole; from `prioritized` it takes two.
-  if arg.from ~= "wait" then
-    shapes.check(q, "active")
+  -- Alone and from `wait` the move itself is the first write and fails whole.
+  if q.moves or arg.from ~= "wait" then
+    shapes.check_one(q, "active")
   end
 
   -- write
   if not flat then
-    drop(q, arg)
+    pending.drop(q, arg.from, arg.job_id)
     return "ghost"
   end
   if is_withheld then
     return withhold(q, arg, status, job)
   end
   if gate == "back" then
-    drop(q, arg)
+    pending.drop(q, arg.from, arg.job_id)
     lanes.turn_back(q, job)
     return "turned_back"
   end
-  if arg.from == "wait" then
-    call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
-  else
-    call("ZREM", q.prioritized, id)
-    call("LPUSH", q.active, id)
-  end
+  pending.claim(q, arg.from, id)
   if gate == "enter" then
     lanes.let_in(q, job)
   end
   leases.take(q, id, arg.token, arg.lease_ms)
   events.append(q, "active", "jobId", id, "prev", "waiting")
   if arg.worker ~= "" then
-    jobs.set(q, id, "processedOn", q.now_text, STARTED, started, jobs.field.processed_by, arg.worker)
+    call("HSET", key, "processedOn", q.now_text, STARTED, started, PROCESSED_BY, arg.worker)
   else
-    jobs.set(q, id, "processedOn", q.now_text, STARTED, started)
+    call("HSET", key, "processedOn", q.now_text, STARTED, started)
   end
 
   -- settle
   if status == "pending" then
-    call("HSET", statuses, keys.job(q, id), "active")
+    call("HSET", statuses, key, "active")
   end
   return "claimed", flat, bytes, is_deferred
 end

@@ -69,16 +69,16 @@ return function(q, arg)
     call("HSET", definition, "data", data)
   end
   local job = {
-    name = name, data = data, timestamp = q.now_text, delay = delay, priority = arg.priority,
+    name = name, data = data, delay = delay, priority = arg.priority,
     opts = arg.opts .. ',"jobId":' .. arg.id_text .. clock.text(next_at) .. '","delay":' .. clock.text(delay) .. "}",
   }
   local ties = { jobs.field.schedule_id, arg.schedule_id }
   if arg.lane ~= "" then
     job.lane, job.order = arg.lane, clock.text(next_at)
-    adding.write_in_lane(q, job, id, counter, delay > 0 and next_at, ties)
+    adding.write_in_lane(q, job, id, counter, q.now_text, delay > 0 and next_at, ties)
     return "ok", id
   end
-  jobs.store(q, id, job, ties)
+  jobs.store(q, id, job, q.now_text, ties)
   events.append(q, "added", "jobId", id, "name", name)
   if score then
     delays.put(q, id, score)

@@ -49,7 +49,7 @@ function entryText(tree, call) {
   lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
   if (call.items.length > 0) {
     lines.push(
-      `local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name} }`,
+      `local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name}, lengths = lengths_of_${call.name} }`,
     );
   }
   const last =
@@ -69,18 +69,21 @@ function entryText(tree, call) {
 function readersText(tree, call) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
-  const readerText = (word, fields, count, verb) =>
-    `["${word}"] = (function() local arg = {} return function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end end)()`;
+  const readerText = (word, fields, count, verb, usual = '') =>
+    `["${word}"] = (function() local arg = {${usual}} return function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end end)()`;
+  const lengths = [];
   const readers = call.items.flatMap((verb) => {
     const args = call.shapes.get(verb) ?? tree.modules.get(`transitions.${verb}`).args;
     const whole = readerText(verb, args.map(given), args.length, '');
+    lengths.push(`["${verb}"] = ${args.length + 1}`);
     const usual = usualArgs(args);
     if (usual.length === 0) return [whole];
     const sent = args.slice(0, args.length - usual.length);
-    const fields = [...sent.map(given), ...usual.map((arg) => `arg.${arg.name} = ${usualText(arg)}`)];
-    return [whole, readerText(shortVerb(verb), fields, sent.length, `, "${verb}"`)];
+    lengths.push(`["${shortVerb(verb)}"] = ${sent.length + 1}`);
+    const preset = usual.map((arg) => `${arg.name} = ${usualText(arg)}`).join(', ');
+    return [whole, readerText(shortVerb(verb), sent.map(given), sent.length, `, "${verb}"`, preset)];
   });
-  return `local readers_of_${call.name} = { ${readers.join(',\n')} }\n`;
+  return `local readers_of_${call.name} = { ${readers.join(',\n')} }\nlocal lengths_of_${call.name} = { ${lengths.join(', ')} }\n`;
 }
 
 /** The transitions among a call's items; the others are shapes of its own. */

@@ -52,9 +52,16 @@ export function keepOf(own: KeepJobsOption | undefined, ofWorker: KeepJobs | nul
   return { keepCount: text(count), keepAge: text(age), keepLimit: text(limit) };
 }
 
-export function completing(jobId: string, token: string, result: string, keep: KeepArg): Finish {
+/** `attemptsMade` of a job that is tied to nothing, as its worker got it: then the server need not look. */
+export function completing(
+  jobId: string,
+  token: string,
+  result: string,
+  keep: KeepArg,
+  attemptsMade = '',
+): Finish {
   const argv: string[] = [];
-  pushComplete(argv, { jobId, token, result, ...keep });
+  pushComplete(argv, { jobId, token, result, attemptsMade, ...keep });
   return { argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 

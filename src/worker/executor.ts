@@ -59,8 +59,14 @@ export interface Running {
   isAbandoned: boolean;
   /** The handler has returned; the outcome is being handed in. */
   isDone: boolean;
+  /** Attempts made before, of a job that is tied to nothing; the user's own copy may have been changed. */
+  readonly attemptsMade?: string;
   /** When the lease was last renewed, on the monotonic clock. */
   renewedAt: number;
+}
+
+function isTied({ groupTie, lane, deduplicationId }: JobRecord): boolean {
+  return groupTie !== undefined || lane !== undefined || deduplicationId !== undefined;
 }
 
 type Outcome =
@@ -121,7 +127,15 @@ export class Executor {
     job.token = token;
     const controller = this.takesSignal ? new AbortController() : undefined;
     return {
-      running: { job, token, controller, isAbandoned: false, isDone: false, renewedAt: leasedAt },
+      running: {
+        job,
+        token,
+        controller,
+        attemptsMade: isTied(record) ? '' : String(record.attemptsMade),
+        isAbandoned: false,
+        isDone: false,
+        renewedAt: leasedAt,
+      },
       poison,
     };
   }
@@ -209,6 +223,7 @@ export class Executor {
         token,
         result,
         keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete),
+        running.attemptsMade,
       ),
     );
     job.returnvalue = value;

@@ -58,6 +58,23 @@ describe('claim: waiting | prioritized -> active', () => {
     );
   });
 
+  it('of several, ids without a record leave with them, and what was not asked for stays', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...job('waiting', { id: 'a' }),
+      ['LPUSH', `${ROOT}:wait`, 'nobody'],
+      ...job('waiting', { id: 'b' }),
+      ...job('waiting', { id: 'c' }),
+    ]);
+    // Half of what is ready.
+    const reply = await tables.run(fetching({ fetchCount: 4 }));
+    expect(idsOf(reply)).toEqual(['a']);
+    expect(reply[2]).toEqual(['nobody']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['a']);
+    expect(after['q:wait']!.value).toEqual(['c', 'b']);
+  });
+
   it('jobs without a priority run first, oldest first, then by priority', async () => {
     await tables.given(
       usedQueue(),

@@ -15,7 +15,7 @@ import { completion, edgesOf, finishing } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
-const [withLease, withoutLease] = edgesOf('complete');
+const [withLease, untied, withoutLease] = edgesOf('complete');
 const done = ['completed', { jobId: '1', returnvalue: '{"ok":true}', prev: 'active' }] as [
   string,
   Record<string, string>,
@@ -31,6 +31,19 @@ const complete = (arg: Partial<typeof completion> = {}) => finishing(pushComplet
 
 describe('complete: active -> completed', () => {
   fromEveryState(tables, withLease!, { active: { ...finished, 'q:1:lock': gone } });
+});
+
+describe('complete of a job that its worker saw to be tied to nothing', () => {
+  fromEveryState(tables, untied!, { active: { ...finished, 'q:1:lock': gone } });
+
+  it('its attempts are counted on', async () => {
+    const given = [...crowd(), ...job('active', { fields: { atm: '2' } })];
+    await expectChange(tables, given, complete({ attemptsMade: '2' }), accepted, {
+      ...finished,
+      'q:1': fields({ atm: '3', returnvalue: '{"ok":true}', finishedOn: String(NOW) }),
+      'q:1:lock': gone,
+    });
+  });
 });
 
 describe('complete with the token that asks for no lease', () => {
@@ -144,6 +157,16 @@ describe('complete', () => {
     );
   });
 
+  it('a job that was given a parent while it ran tells it', async () => {
+    const given = [...crowd(), ...parent('bull:q:w1'), ...job('active', { fields: child })];
+    await expectChange(tables, given, complete({ attemptsMade: '0' }), accepted, {
+      ...finished,
+      'q:1:lock': gone,
+      'p:par:dependencies': without('bull:q:1'),
+      'p:par:processed': fields({ 'bull:q:1': '{"ok":true}' }),
+    });
+  });
+
   it('one of several children leaves the parent waiting', async () => {
     const given = [...crowd(), ...parent('bull:q:w1'), ...job('active', { fields: child })];
     await expectChange(tables, given, complete(), accepted, {
@@ -213,6 +236,40 @@ describe('complete', () => {
       'q:marker': scored('0', 0),
       'q:events': events(['added', { jobId: '9', name: 'again' }], ['waiting', { jobId: '9' }], done),
     });
+  });
+
+  const many = (...ids: string[]) =>
+    finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, attemptsMade: '0' })));
+
+  it('those that have been active the longest leave together, and others stay', async () => {
+    await tables.given([...usedQueue(), ...['a', 'b', 'c', 'd'].flatMap((id) => job('active', { id }))]);
+    expect((await tables.run(many('b', 'a')))[0]).toEqual([]);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['d', 'c']);
+    expect(Object.keys(after).filter((key) => key.endsWith(':lock'))).toEqual(['q:c:lock', 'q:d:lock']);
+    expect((await tables.run(many('d', 'c')))[0]).toEqual([]);
+    expect((await tables.keyspace())['q:active']).toBeUndefined();
+  });
+
+  it('a job that is handed in twice in one call is accepted once', async () => {
+    await tables.given([...usedQueue(), ...job('active', { id: 'a' }), ...job('active', { id: 'b' })]);
+    expect((await tables.run(many('a', 'a', 'b')))[0]).toEqual(['1', 'lease_missing', '']);
+    const after = await tables.keyspace();
+    expect(after['q:active']).toBeUndefined();
+    expect((after['q:completed']!.value as string[][]).map(([id]) => id)).toEqual(['a', 'b']);
+  });
+
+  it('one of a batch whose record has gone is refused, and the others finish', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...job('active', { id: 'a' }),
+      ...job('active', { id: 'b' }),
+      ['DEL', 'bull:q:b'],
+    ]);
+    expect((await tables.run(many('a', 'b')))[0]).toEqual(['1', 'not_found', '']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['b']);
+    expect(after['q:b']).toBeUndefined();
   });
 
   it('a batch goes in its order, and each job is accepted or refused on its own', async () => {

@@ -31,10 +31,10 @@ function adds(count: number): Request {
   return { call: addManyCall, argv: addManyCall.encode(argv) };
 }
 
-/** A worker hands in as many as it fetches. */
-function exchange(finished: number, fetchCount: number): Request {
+/** A worker hands in as many as it fetches. Of what is tied to something it does not say that it has seen it. */
+function exchange(finished: number, fetchCount: number, attemptsMade = '0'): Request {
   const argv: string[] = [];
-  for (const jobId of ids(finished)) pushComplete(argv, { ...completion, jobId });
+  for (const jobId of ids(finished)) pushComplete(argv, { ...completion, jobId, attemptsMade });
   return {
     call: exchangeCall,
     argv: exchangeCall.encode({ ...noFetch, fetchCount, token: 'mine:2', afterFinish: finished > 0 }, argv),
@@ -58,11 +58,12 @@ function beyond(more: string[], fewer: string[]): string[] {
   return rest.sort();
 }
 
-/** How many commands the first of a batch costs with all around it, and how many each further one. */
+/** How many commands a single one costs with all around it, and how many each further one in a batch. */
 async function cost(of: (count: number) => [readonly Command[], Request]): Promise<[number, number]> {
   const one = await commands(...of(1));
   const two = await commands(...of(2));
-  return [one.length, beyond(two, one).length];
+  const three = await commands(...of(3));
+  return [one.length, beyond(three, two).length];
 }
 
 describe('a plain job costs as many commands as before there were groups', () => {
@@ -71,11 +72,11 @@ describe('a plain job costs as many commands as before there were groups', () =>
   });
 
   it('to be fetched', async () => {
-    expect(await cost((count) => [busy(0, 50), exchange(0, count)])).toEqual([12, 6]);
+    expect(await cost((count) => [busy(0, 50), exchange(0, count)])).toEqual([12, 4]);
   });
 
   it('to be completed, with the next one fetched', async () => {
-    expect(await cost((count) => [busy(4, 50), exchange(count, count)])).toEqual([21, 14]);
+    expect(await cost((count) => [busy(4, 50), exchange(count, count)])).toEqual([21, 7]);
   });
 });
 
@@ -86,11 +87,14 @@ describe('a member of a group', () => {
   ];
 
   it('costs a look at its status more to be fetched, and a word', async () => {
-    expect(await cost((count) => [members('pending'), exchange(0, count)])).toEqual([14, 8]);
+    expect(await cost((count) => [members('pending'), exchange(0, count)])).toEqual([14, 6]);
   });
 
   it('costs a few commands more to be completed, however many members there are', async () => {
-    const [first, further] = await cost((count) => [busy(9, 50), exchange(count, 0)]);
-    expect(await cost((count) => [members('active'), exchange(count, 0)])).toEqual([first + 6, further + 5]);
+    const [first, further] = await cost((count) => [busy(9, 50), exchange(count, 0, '')]);
+    expect(await cost((count) => [members('active'), exchange(count, 0, '')])).toEqual([
+      first + 6,
+      further + 5,
+    ]);
   });
 });

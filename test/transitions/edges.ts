@@ -113,7 +113,7 @@ export function fetching(arg: Partial<ExchangeCallArg> = {}): { call: EngineCall
 }
 
 export const keepAll = { keepCount: '', keepAge: '', keepLimit: '' };
-export const completion = { jobId: ID, token: TOKEN, result: '{"ok":true}', ...keepAll };
+export const completion = { jobId: ID, token: TOKEN, result: '{"ok":true}', attemptsMade: '', ...keepAll };
 export const failure = {
   jobId: ID,
   token: TOKEN,
@@ -189,6 +189,14 @@ const list: Edge[] = [
     transition: 'complete',
     title: 'with the lease',
     ...finishing(pushComplete, completion),
+    word: firstFinished,
+    replies: replies('lease_missing', { ...needsLease, 'waiting-children': 'pending_children' }),
+    successes: ['ok'],
+  },
+  {
+    transition: 'complete',
+    title: 'with the lease, seen to be tied to nothing',
+    ...finishing(pushComplete, { ...completion, attemptsMade: '0' }),
     word: firstFinished,
     replies: replies('lease_missing', { ...needsLease, 'waiting-children': 'pending_children' }),
     successes: ['ok'],
