@@ -12,24 +12,33 @@ local record = {}
 -- A job's tie to its group: role, place in the group, number of its compensation's mapping (0 for none), key of the
 -- group. All that a transition needs to find the group, without a look-up.
 function record.tie(role, index, mapping, group_key)
-  return role .. ":" .. index .. ":" .. mapping .. ":" .. group_key
+  return role .. ":" .. clock.text(index) .. ":" .. clock.text(mapping) .. ":" .. group_key
 end
 
 -- The tie taken apart, or nil where it is none of ours.
 function record.untie(q, text)
-  local role, index, mapping, key, root, id = string.match(text, "^(%l+):(%d+):(%d+):((.*):groups:([^:]*))$")
+  local role, index, mapping, root, id = string.match(text, "^(%l+):(%d+):(%d+):(.*):groups:([^:]*)$")
   if not role then
     return nil
   end
-  return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id,
-    group_key = key }
+  return { role = role, index = tonumber(index), mapping = tonumber(mapping), home = queue.other(q, root), group_id = id }
+end
+
+-- A member's place, its mapping and the key of its group, all as text; nil where it is no member's tie. Every fetch and
+-- every finish of a member asks for this, and taking the key itself apart would cost more than all the rest.
+local function member_tie(text)
+  local index, mapping, key = string.match(text, "^member:(%d+):(%d+):(.+)$")
+  if key and string.find(key, ":groups:", 1, true) then
+    return index, mapping, key
+  end
+  return nil
 end
 
 local JOBS_TAIL = keys.group_tail.jobs
 
 -- Where the status of the member with this tie is kept; nil where it is no member's.
 function record.statuses_of(text)
-  local key = string.match(text, "^member:%d+:%d+:(.*:groups:[^:]*)$")
+  local _, _, key = member_tie(text)
   return key and key .. JOBS_TAIL
 end
 
@@ -82,17 +91,18 @@ function record.load(home, id)
   }
 end
 
--- Check: an ACTIVE group with no more than counting a completed member needs; nil for any other. Nothing of it has
--- failed, been cancelled or undone.
-function record.load_active(tie)
-  local key = tie.group_key
-  local row = call("HMGET", key, "name", "state", "totalJobs", "completedCount", "order")
-  if row[2] ~= "ACTIVE" then
+-- Check: the ACTIVE group of the member with this tie, with no more than counting a completed member needs, and the
+-- member's place and mapping; nil for any other tie or group. Nothing of it has failed, been cancelled or undone. Its
+-- home is looked for by `check_count`, where it is needed.
+function record.load_active(text)
+  local index, mapping, key = member_tie(text)
+  local row = key and call("HMGET", key, "name", "state", "totalJobs", "completedCount", "order")
+  if not row or row[2] ~= "ACTIVE" then
     return nil
   end
-  return {
-    home = tie.home,
-    id = tie.group_id,
+  local group = {
+    home = false,
+    id = false,
     key = key,
     state = "ACTIVE",
     name = row[1] or "",
@@ -100,6 +110,7 @@ function record.load_active(tie)
     completed = tonumber(row[4]) or 0,
     is_reverse = row[5] == "reverse",
   }
+  return group, tonumber(index), tonumber(mapping)
 end
 
 -- Members that may still run.
@@ -107,17 +118,18 @@ function record.unsettled(group)
   return group.total - group.completed - group.failed - group.cancelled
 end
 
--- Check: one more member may complete, and the group with the last. The usual case, so it asks for no more than it
--- writes; status and record have been read.
-function record.check_count(group, mapping)
-  local home = group.home
+-- Check: one more member may complete, and the group with the last; status and record have been read.
+function record.check_count(q, group, mapping)
   if mapping > 0 then
-    shapes.expect(home, group.key .. keys.group_tail.plan, "hash")
+    shapes.expect(q, group.key .. keys.group_tail.plan, "hash")
     if group.is_reverse then
-      shapes.expect(home, group.key .. keys.group_tail.undo, "list")
+      shapes.expect(q, group.key .. keys.group_tail.undo, "list")
     end
   end
   if group.completed + 1 >= group.total then
+    local root, id = string.match(group.key, "^(.*):groups:([^:]*)$")
+    local home = queue.other(q, root)
+    group.home, group.id = home, id
     queue.settings(home)
     events.check(home)
     shapes.expect(home, keys.groups_of(home, "open"), "zset")

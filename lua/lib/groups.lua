@@ -81,9 +81,9 @@ local function compensate(group, members, failed_job_id, reason)
 end
 
 -- A job in its group, and its group as it is now.
-local function membership_of(q, job, tie, group, status)
-  return { group = group, is_member = tie.role == "member", status = status, members = nil,
-    index = tie.index, mapping = tie.mapping, key = job.key, root = q.root, id = job.id }
+local function membership_of(q, job, group, index, mapping, status)
+  return { group = group, is_member = true, status = status, members = false,
+    index = index, mapping = mapping, key = job.key, root = q.root, id = job.id }
 end
 
 local function as_member(membership)
@@ -91,30 +91,31 @@ local function as_member(membership)
 end
 
 -- The usual case, so it asks for no more than it writes: a member of an ACTIVE group completes. False for all others.
-local function check_completed(q, job, tie)
-  local group = tie.role == "member" and record.load_active(tie)
+local function check_completed(q, job)
+  local group, index, mapping = record.load_active(job.group)
   local status = group and record.status(group, job.key)
   if not status or record.is_settled(status) then
     return false
   end
-  record.check_count(group, tie.mapping)
-  job.membership = membership_of(q, job, tie, group, status)
+  record.check_count(q, group, mapping)
+  job.membership = membership_of(q, job, group, index, mapping, status)
   return true
 end
 
 -- Check: the job's group as it is now, kept with the job for the settle; nil where the group is gone. `outcome` is
 -- what is about to happen to the job.
 function groups.check(q, job, outcome)
-  local tie = record.untie(q, job.group)
   job.membership = nil
-  if not tie or outcome == "completed" and check_completed(q, job, tie) then
+  if outcome == "completed" and check_completed(q, job) then
     return
   end
-  local group = record.load(tie.home, tie.group_id)
+  local tie = record.untie(q, job.group)
+  local group = tie and record.load(tie.home, tie.group_id)
   if not group then
     return
   end
-  local membership = membership_of(q, job, tie, group)
+  local membership = membership_of(q, job, group, tie.index, tie.mapping)
+  membership.is_member = tie.role == "member"
   if membership.is_member then
     membership.status = record.status(group, job.key)
     if not membership.status then
