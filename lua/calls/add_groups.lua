@@ -8,23 +8,25 @@
 local add_group = require("transitions.add_group")
 local items = require("lib.items")
 
--- The verb, whole and short. Reading the item to find out would fill the table of the group before it.
+-- The verbs by what they mean, whole and short. Reading an item to find out would fill the table of the one before it.
 local BEGINS_GROUP = { ["add_group"] = true, ["add_group-"] = true }
+local IS_MEMBER = { ["member"] = true, ["member-"] = true }
 
 -- What follows a group's own item, up to the next group; where that begins. How a member is added is not kept, only
 -- where it stands: reading it twice costs less than a copy.
 local function read_parts(batch, at)
   local mappings, members = {}, {}
-  local argv, readers = batch.argv, batch.readers
+  local argv, readers, lengths = batch.argv, batch.readers, batch.lengths
   local last = #argv
   while at <= last and not BEGINS_GROUP[argv[at]] do
-    local arg, following, whole_verb = readers[argv[at]](argv, at)
-    local verb = whole_verb or argv[at]
-    if verb == "mapping" then
-      mappings[#mappings + 1] = cmsgpack.pack({ arg.name, arg.tail, arg.opts, arg.on_failed })
-    elseif verb == "member" then
+    local verb = argv[at]
+    local arg, following = readers[verb](argv, at)
+    if IS_MEMBER[verb] then
       members[#members + 1] =
         { root = arg.root, mapping = arg.mapping, head = arg.head, add_at = following, q = false, timestamp = false, score = false }
+      following = following + lengths[argv[following]]
+    else
+      mappings[#mappings + 1] = cmsgpack.pack({ arg.name, arg.tail, arg.opts, arg.on_failed })
     end
     at = following
   end
