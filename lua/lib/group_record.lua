@@ -42,11 +42,16 @@ function record.statuses_of(text)
   return key and key .. JOBS_TAIL
 end
 
--- Check: whether the queue's workers look after this home's open groups already; asked once per call.
-function record.check_looked_after(q, home)
-  if rawget(q, "looks_after") ~= home.root then
-    q.looks_after = call("ZSCORE", keys.homes(q), home.root) and home.root or false
+-- Check: members may be added to this queue, and whether its workers look after this home's open groups already; asked
+-- once per call.
+function record.check_queue(q, home)
+  if rawget(q, "takes_members_of") == home.root then
+    return
   end
+  queue.settings(q)
+  shapes.check_number(q, "counter")
+  q.looks_after = call("ZSCORE", keys.homes(q), home.root) and home.root or false
+  q.takes_members_of = home.root
 end
 
 -- Write: from now on they do; the score says when they last did.
@@ -143,10 +148,14 @@ function record.has_remains(group)
   return call("EXISTS", key, key .. tail.jobs, key .. tail.plan, key .. tail.undo) > 0
 end
 
--- Check: a group can be begun here.
+-- Check: a group can be begun here; asked once per call.
 function record.check_new(home)
+  if rawget(home, "takes_groups") then
+    return
+  end
   shapes.expect(home, keys.groups(home), "zset")
   shapes.expect(home, keys.groups_of(home, "open"), "zset")
+  home.takes_groups = true
 end
 
 -- Write: what is left of an earlier group goes, whatever it is.
@@ -249,7 +258,8 @@ function record.check_at(group, time)
   if group.state == "ACTIVE" and group.timeout_at and group.timeout_at < time then
     time = group.timeout_at
   end
-  call("ZADD", keys.groups_of(group.home, "open"), clock.text(time), group.id)
+  local home = group.home
+  call("ZADD", keys.groups_of(home, "open"), time == home.now and home.now_text or clock.text(time), group.id)
 end
 
 -- A terminal group disappears with all that is known of it; its jobs stay as they are.

@@ -16,7 +16,6 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local queue = require("lib.queue")
 local record = require("lib.group_record")
-local shapes = require("lib.shapes")
 
 -- None is written yet: those due in the same millisecond keep the order in which they were given.
 local function behind_others(places, p, score)
@@ -32,9 +31,7 @@ local function check_members(home, arg)
   for _, member in ipairs(arg.members) do
     local p, add = queue.other(home, member.root), arg.read_add(member)
     member.q = p
-    queue.settings(p)
-    shapes.check_number(p, "counter")
-    record.check_looked_after(p, home)
+    record.check_queue(p, home)
     local is_taken
     is_taken, member.timestamp, member.score = adding.check(p, add)
     if add.job_id ~= "" then
