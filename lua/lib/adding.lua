@@ -8,6 +8,7 @@ local jobs = require("lib.jobs")
 local lane_state = require("lib.lane_state")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
+local pending = require("lib.pending")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
 
@@ -33,7 +34,7 @@ end
 
 -- Write: the job is in the queue; its id. `ties` are further fields of its record, flat.
 function adding.write(q, arg, timestamp, score, ties)
-  local counter = call("INCR", q.counter)
+  local counter = pending.next_number(q)
   local id = arg.job_id
   if id == "" then
     id = clock.text(counter)

@@ -20,6 +20,12 @@ function events.append(q, name, ...)
 end
 
 function events.capped(q, name, ...)
+  local adds = q.adds
+  if adds then
+    adds.is_capped = adds.is_capped or max_events(q)
+    call("XADD", q.events, "*", "event", name, ...)
+    return
+  end
   call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
 end
 

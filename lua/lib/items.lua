@@ -31,6 +31,16 @@ function items.firsts(batch)
   return firsts
 end
 
+function items.count(batch)
+  local argv, at, lengths = batch.argv, batch.first, batch.lengths
+  local count, last = 0, #argv
+  while at <= last do
+    count = count + 1
+    at = at + lengths[argv[at]]
+  end
+  return count
+end
+
 -- A list of texts, and of lists of them, as JSON. A client takes one long text apart quicker than a reply of many
 -- short ones. Payloads are texts here and stay what they are.
 function items.text(list)

@@ -169,4 +169,53 @@ function pending.flush_moves(q)
   end
 end
 
+-- A call that adds many jobs numbers them at once, puts them into `wait` at once and trims the events once, behind
+-- the last. `count` is how many it may add.
+function pending.open_adds(q, count)
+  if count > 1 then
+    q.adds = { count = count, number = false, waiting = {}, is_capped = false }
+  end
+end
+
+-- Write: the number of one more job.
+function pending.next_number(q)
+  local adds = q.adds
+  if not adds then
+    return call("INCR", q.counter)
+  end
+  if not adds.number then
+    adds.number = call("INCRBY", q.counter, adds.count) - adds.count
+  end
+  adds.number, adds.count = adds.number + 1, adds.count - 1
+  return adds.number
+end
+
+-- Write: the job waits behind all others.
+function pending.push(q, id)
+  local adds = q.adds
+  if adds then
+    adds.waiting[#adds.waiting + 1] = id
+  else
+    call("LPUSH", q.wait, id)
+  end
+end
+
+-- Settle: numbers that a refused job did not use are given back.
+function pending.flush_adds(q)
+  local adds = q.adds
+  if not adds then
+    return
+  end
+  q.adds = false
+  if #adds.waiting > 0 then
+    call("LPUSH", q.wait, unpack(adds.waiting))
+  end
+  if adds.number and adds.count > 0 then
+    call("DECRBY", q.counter, adds.count)
+  end
+  if adds.is_capped then
+    call("XTRIM", q.events, "MAXLEN", "~", adds.is_capped)
+  end
+end
+
 return pending

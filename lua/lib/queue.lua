@@ -46,7 +46,7 @@ function queue.open(root, now, now_text)
     -- lib.leases, lib.delays
     suspects = false, has_promoted = false,
     -- lib.pending
-    is_plain = false, pending = false, moves = false,
+    is_plain = false, pending = false, moves = false, adds = false,
     -- what it has done, and who has to hear of it
     has_finished = false, has_work = false, has_delay = false, family = false,
   }, names(root))

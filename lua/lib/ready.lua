@@ -1,5 +1,6 @@
 -- What is ready to run: the `wait` list (tail runs next), then the `prioritized` zset (lowest score first).
 
+local pending = require("lib.pending")
 local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
@@ -15,12 +16,16 @@ function ready.check(q, priority)
     shapes.check(q, "prioritized")
     shapes.check_number(q, "priority_counter")
   else
-    shapes.check(q, "wait")
+    shapes.check_one(q, "wait")
   end
 end
 
 function ready.push(q, id, is_next)
-  call(is_next and "RPUSH" or "LPUSH", q.wait, id)
+  if is_next then
+    call("RPUSH", q.wait, id)
+  else
+    pending.push(q, id)
+  end
   signals.work(q)
 end
 

@@ -11,6 +11,7 @@
 --- @reply added | duplicate
 local adding = require("lib.adding")
 local events = require("lib.events")
+local pending = require("lib.pending")
 
 return function(q, arg)
   -- check
@@ -18,7 +19,7 @@ return function(q, arg)
 
   -- write
   if is_duplicate then
-    call("INCR", q.counter)
+    pending.next_number(q)
     events.capped(q, "duplicated", "jobId", arg.job_id)
     return "duplicate", arg.job_id
   end

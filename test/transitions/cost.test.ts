@@ -68,7 +68,7 @@ async function cost(of: (count: number) => [readonly Command[], Request]): Promi
 
 describe('a plain job costs as many commands as before there were groups', () => {
   it('to be added', async () => {
-    expect(await cost((count) => [usedQueue(), adds(count)])).toEqual([11, 5]);
+    expect(await cost((count) => [usedQueue(), adds(count)])).toEqual([11, 3]);
   });
 
   it('to be fetched', async () => {

@@ -81,7 +81,7 @@ describe('the Lua tree', () => {
       'lib/group_record.lua unpack(names)': 'at most 1,000 members',
       'lib/jobs.lua unpack(KNOWN)': 'a fixed list',
       'lib/jobs.lua unpack(ties)': 'a handful of fields',
-      'lib/pending.lua unpack(': 'as many items as a call has, or jobs as it fetches: at most 128, twice',
+      'lib/pending.lua unpack(': 'as many items as a call has, or jobs as it fetches: some hundreds',
       'lib/removal.lua unpack(shapes.places)': 'a fixed list',
       'lib/retention.lua unpack(ids)': 'at most 1,000',
       'queries/group.lua unpack(FIELDS)': 'a fixed list',
