@@ -8,6 +8,7 @@
 --- @arg   delay      string=0 ms after the timestamp; 0 for none
 --- @arg   priority   string=0
 --- @arg   is_next    flag=    runs before all that waits
+--- @again data
 --- @reply added | duplicate
 local adding = require("lib.adding")
 local events = require("lib.events")

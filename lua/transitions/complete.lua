@@ -8,6 +8,7 @@
 --- @arg   keep_count  string=  how many completed jobs to keep; empty for all, 0 erases this one
 --- @arg   keep_age    string=  seconds to keep a completed job; empty for ever
 --- @arg   keep_limit  string=  how many old ones to delete at most; empty for the default
+--- @again job_id
 --- @reply ok | not_found | lease_missing | lease_lost | not_in_state | pending_children | failed_children
 local events = require("lib.events")
 local finish = require("lib.finish")

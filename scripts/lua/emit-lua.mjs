@@ -2,7 +2,7 @@
 // locals per function is never near. `call` is the one name that modules share: it is redis.call, set when a
 // call begins (a function library has no redis.call while it loads), and what tests replace.
 
-import { inOrder, shortVerb, usualArgs } from './read-tree.mjs';
+import { againVerb, inOrder, shortVerb, usualArgs } from './read-tree.mjs';
 
 const variable = (path) => path.replace('.', '_');
 
@@ -65,25 +65,48 @@ function entryText(tree, call) {
 }
 
 // For each verb a function that reads one item into a table of its own, and says where the next one begins; a short
-// form also says which verb it stands for.
+// form also says which verb it stands for. The shortest leaves in the table what the one before it had.
 function readersText(tree, call) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
-  const readerText = (word, fields, count, verb, usual = '') =>
-    `["${word}"] = (function() local arg = {${usual}} return function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end end)()`;
+  const readText = (fields, count, verb) =>
+    `function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end`;
+  const setups = [];
   const lengths = [];
   const readers = call.items.flatMap((verb) => {
     const args = call.shapes.get(verb) ?? tree.modules.get(`transitions.${verb}`).args;
-    const whole = readerText(verb, args.map(given), args.length, '');
+    const whole = `["${verb}"] = (function() local arg = {} return ${readText(args.map(given), args.length, '')} end)()`;
     lengths.push(`["${verb}"] = ${args.length + 1}`);
     const usual = usualArgs(args);
     if (usual.length === 0) return [whole];
     const sent = args.slice(0, args.length - usual.length);
     lengths.push(`["${shortVerb(verb)}"] = ${sent.length + 1}`);
     const preset = usual.map((arg) => `${arg.name} = ${usualText(arg)}`).join(', ');
-    return [whole, readerText(shortVerb(verb), sent.map(given), sent.length, `, "${verb}"`, preset)];
+    const own = `short_${verb}_of_${call.name}`;
+    setups.push(`local ${own} = (function() local arg = {${preset}} return {`);
+    const forms = [readText(sent.map(given), sent.length, `, "${verb}"`)];
+    const readers = [whole, `["${shortVerb(verb)}"] = ${own}[1]`];
+    const again = tree.modules.get(`transitions.${verb}`)?.again;
+    if (again !== undefined) {
+      forms.push(
+        readText(
+          [
+            given(
+              args.find(({ name }) => name === again),
+              0,
+            ),
+          ],
+          1,
+          `, "${verb}"`,
+        ),
+      );
+      readers.push(`["${againVerb(verb)}"] = ${own}[2]`);
+      lengths.push(`["${againVerb(verb)}"] = 2`);
+    }
+    setups[setups.length - 1] += `${forms.join(',\n')} } end)()\n`;
+    return readers;
   });
-  return `local readers_of_${call.name} = { ${readers.join(',\n')} }\nlocal lengths_of_${call.name} = { ${lengths.join(', ')} }\n`;
+  return `${setups.join('')}local readers_of_${call.name} = { ${readers.join(',\n')} }\nlocal lengths_of_${call.name} = { ${lengths.join(', ')} }\n`;
 }
 
 /** The transitions among a call's items; the others are shapes of its own. */

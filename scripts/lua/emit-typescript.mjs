@@ -2,7 +2,7 @@
 // and the words each may answer.
 
 import { emitCall, emitModules, transitionsOf } from './emit-lua.mjs';
-import { shortVerb, usualArgs } from './read-tree.mjs';
+import { againVerb, shortVerb, usualArgs } from './read-tree.mjs';
 
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 const pascal = (name) => camel(`_${name}`);
@@ -24,7 +24,7 @@ function argType(name, args) {
 const pushes = (args) => args.map((arg) => encode[arg.type](`arg.${camel(arg.name)}`)).join(', ');
 
 // The item without its usual arguments, where they are what they mostly are.
-function shortPush({ name, args }) {
+function shortPush({ name, args, again }) {
   const usual = usualArgs(args);
   if (usual.length === 0) return [];
   const isUsual = usual.map((arg) => {
@@ -33,12 +33,26 @@ function shortPush({ name, args }) {
     return `${value} === ${arg.type === 'int' ? arg.usual : `'${arg.usual}'`}`;
   });
   const sent = args.slice(0, args.length - usual.length);
+  const short = `argv.push('${shortVerb(name)}', ${pushes(sent)});`;
+  if (again === undefined) return [`  if (${isUsual.join(' && ')}) {`, `    ${short}`, '    return;', '  }'];
+  const isSame = sent
+    .filter((arg) => arg.name !== again)
+    .map((arg) => `arg.${camel(arg.name)} === before.${camel(arg.name)}`);
   return [
     `  if (${isUsual.join(' && ')}) {`,
-    `    argv.push('${shortVerb(name)}', ${pushes(sent)});`,
-    '    return;',
+    `    if (before !== undefined && ${isSame.join(' && ')})`,
+    `      argv.push('${againVerb(name)}', ${pushes(args.filter((arg) => arg.name === again))});`,
+    `    else ${short}`,
+    '    return arg;',
     '  }',
   ];
+}
+
+// An item of this kind can be sent as "the same but for one argument": whoever pushes several hands in what the last
+// push answered.
+function pushHead(name, type, again) {
+  if (again === undefined) return `export function push${name}(argv: string[], arg: ${type}): void {`;
+  return `export function push${name}(argv: string[], arg: ${type}, before?: ${type}): ${type} | undefined {`;
 }
 
 function itemText(module) {
@@ -47,9 +61,10 @@ function itemText(module) {
     `/** ${module.summary} */`,
     argType(type, module.args),
     `export type ${pascal(module.name)}Word = ${module.words.map((word) => `'${word}'`).join(' | ')};`,
-    `export function push${pascal(module.name)}(argv: string[], arg: ${type}): void {`,
+    pushHead(pascal(module.name), type, module.again),
     ...shortPush(module),
     `  argv.push('${module.name}', ${pushes(module.args)});`,
+    ...(module.again === undefined ? [] : ['  return undefined;']),
     '}',
   ].join('\n');
 }

@@ -67,6 +67,9 @@ function readDeclaration(module, line) {
     if (!ARG_TYPES.includes(type))
       throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
     module.args.push({ name, type, note, usual });
+  } else if (word === 'again') {
+    // The one argument in which an item mostly differs from the one before it.
+    module.again = rest.trim();
   } else if (word === 'items') {
     module.items.push(...rest.split('|').map((item) => item.trim()));
   } else if (word === 'item') {
@@ -106,6 +109,9 @@ export function usualArgs(args) {
 
 /** The word that stands for an item without its usual arguments. */
 export const shortVerb = (name) => `${name}-`;
+
+/** The word for one that differs from the short one before it in a single argument. */
+export const againVerb = (name) => `${name}+`;
 
 /** The modules that `paths` need, each after what it requires. */
 export function inOrder(tree, paths) {

@@ -58,8 +58,8 @@ export class AddBatch extends CallBatch<NewJob, Added> {
     return data.length + opts.length + name.length;
   }
 
-  protected override push(argv: string[], arg: NewJob): void {
-    pushNewJob(argv, arg);
+  protected override push(argv: string[], arg: NewJob, before: NewJob | undefined): NewJob | undefined {
+    return pushNewJob(argv, arg, before);
   }
 
   protected override answer(
@@ -77,7 +77,8 @@ export class AddBatch extends CallBatch<NewJob, Added> {
   }
 }
 
-export function pushNewJob(argv: string[], arg: NewJob): void {
-  if (arg.lane === undefined) pushAdd(argv, arg);
-  else pushAddInLane(argv, { ...arg, lane: arg.lane, order: arg.order ?? '' });
+export function pushNewJob(argv: string[], arg: NewJob, before?: NewJob): NewJob | undefined {
+  if (arg.lane === undefined) return pushAdd(argv, arg, before);
+  pushAddInLane(argv, { ...arg, lane: arg.lane, order: arg.order ?? '' });
+  return before;
 }

@@ -40,7 +40,8 @@ export abstract class CallBatch<Arg, Answer> {
   /** About how many bytes it sends. */
   protected abstract byteCount(arg: Arg): number;
 
-  protected abstract push(argv: string[], arg: Arg): void;
+  /** Answers what the next one may be said to repeat, and is handed that of the one before. */
+  protected abstract push(argv: string[], arg: Arg, before: Arg | undefined): Arg | undefined;
 
   /** Answers each wish of a call from its reply. */
   protected abstract answer(batch: readonly Wish<Arg, Answer>[], body: readonly unknown[], at: number): void;
@@ -78,7 +79,8 @@ export abstract class CallBatch<Arg, Answer> {
     while (this.#waiting.length > 0 && this.#flights.size < mostInFlight) {
       const batch = this.#takeBatch(Number.isFinite(mostInFlight) ? mostInFlight - this.#flights.size : 1);
       const argv: string[] = [];
-      for (const { arg } of batch) this.push(argv, arg);
+      let before: Arg | undefined;
+      for (const { arg } of batch) before = this.push(argv, arg, before);
       const flight: Promise<void> = this.#session
         // An outage is no longer for those who waited behind others: the time they have waited counts.
         .runTimed(this.#call, argv, batch.at(-1)?.askedAt)

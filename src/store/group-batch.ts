@@ -63,7 +63,7 @@ export class GroupBatch extends CallBatch<Encoded, AddedGroup> {
     return arg.length;
   }
 
-  protected override push(argv: string[], arg: Encoded): void {
+  protected override push(argv: string[], arg: Encoded): undefined {
     for (const text of arg.argv) argv.push(text);
   }
 
