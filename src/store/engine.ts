@@ -35,25 +35,27 @@ export class Engine {
     return this.#loading;
   }
 
-  run(call: EngineCall, root: string, argv: readonly string[], tries = 0): Promise<unknown> {
-    if (this.#mode === 'scripts') return this.#runScript(call, root, argv);
-    return this.#client
-      .call(call.isQuery ? 'FCALL_RO' : 'FCALL', [functionName(call), '1', root, ...argv])
-      .catch(async (error) => {
-        // Twice: the library can be flushed once between load and call, not over and over.
-        if (isFunctionMissing(error) && tries < 2) await this.load();
-        else if (hasNoFunctions(error) && /NOPERM|unknown command/i.test(String(error)))
-          this.#mode = 'scripts';
-        else throw error;
-        return this.run(call, root, argv, tries + 1);
-      });
+  /** Once, as things stand. `argv` begins with a place for the engine to fill, then '1' and the queue's root. */
+  send(call: EngineCall, argv: string[]): Promise<unknown> {
+    if (this.#mode === 'scripts') return this.#sendScript(call, argv);
+    argv[0] = functionName(call);
+    return this.#client.call(call.isQuery ? 'FCALL_RO' : 'FCALL', argv);
   }
 
-  async #runScript(call: EngineCall, root: string, argv: readonly string[]): Promise<unknown> {
+  /** True if the call was refused for something that is right now. */
+  async mend(error: unknown): Promise<boolean> {
+    if (isFunctionMissing(error)) await this.load();
+    else if (hasNoFunctions(error) && /NOPERM|unknown command/i.test(String(error))) this.#mode = 'scripts';
+    else return false;
+    return true;
+  }
+
+  async #sendScript(call: EngineCall, argv: string[]): Promise<unknown> {
     const script = scriptFor(call, this.#takesFlags);
     if (this.#given.has(script.sha)) {
       try {
-        return await this.#client.call('EVALSHA', [script.sha, 1, root, ...argv]);
+        argv[0] = script.sha;
+        return await this.#client.call('EVALSHA', argv);
       } catch (error) {
         if (!isScriptMissing(error)) throw error;
         this.#given.clear();
@@ -62,11 +64,12 @@ export class Engine {
     // With its source the first time: a first try by digest would be refused and come after calls made later.
     this.#given.add(script.sha);
     try {
-      return await this.#client.call('EVAL', [script.source, 1, root, ...argv]);
+      argv[0] = script.source;
+      return await this.#client.call('EVAL', argv);
     } catch (error) {
       if (!this.#takesFlags || !/compiling script|Unexpected engine/i.test(String(error))) throw error;
       this.#takesFlags = false;
-      return this.#runScript(call, root, argv);
+      return this.#sendScript(call, argv);
     }
   }
 

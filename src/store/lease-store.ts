@@ -11,7 +11,7 @@ import {
   scheduleNextCall,
   signalCall,
 } from './generated/engine.ts';
-import type { Session } from './session.ts';
+import type { Session, TimedReply } from './session.ts';
 
 export interface Exchange {
   /** The server's time of the exchange. */
@@ -77,7 +77,18 @@ export class LeaseStore {
   }
 
   /** Hands in finishes (encoded by the `push…` functions of the engine) and fetches. */
-  async exchange(finishes: string[], wish: FetchWish): Promise<Exchange> {
+  exchange(finishes: string[], wish: FetchWish): Promise<Exchange> {
+    return new Promise((resolve, reject) => this.post(finishes, wish, performance.now(), resolve, reject));
+  }
+
+  /** The same without a promise. One of the two is called, once. */
+  post(
+    finishes: string[],
+    wish: FetchWish,
+    askedAt: number,
+    answered: (exchange: Exchange) => void,
+    failed: (error: unknown) => void,
+  ): void {
     const { limiter, workerName } = wish;
     const arg = {
       fetchCount: wish.count,
@@ -89,24 +100,8 @@ export class LeaseStore {
       maxBytes: MOST_REPLY_BYTES,
       afterFinish: wish.isAfterFinish === true,
     };
-    const { body, at } = await this.session.runTimed(exchangeCall, exchangeCall.encode(arg, finishes));
-    const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
-    const jobs: JobRecord[] = [];
-    for (let i = 0; i < fetched.length; i += 2) {
-      const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
-      markStarted(record, at, workerName);
-      jobs.push(record);
-    }
-    return {
-      at,
-      refused,
-      jobs,
-      ghosts,
-      limitedMs: Number(limitedMs),
-      dueAt: Number(dueAt),
-      isMore: isMore === '1',
-      trouble: reason ? yokeError('CALL_REFUSED', { call: exchangeCall.name, reason }) : undefined,
-    };
+    const read = (reply: TimedReply) => answered(readExchange(reply, workerName));
+    this.session.post(exchangeCall, exchangeCall.encode(arg, finishes), askedAt, read, failed);
   }
 
   /** The leases that are lost. */
@@ -134,4 +129,24 @@ export class LeaseStore {
   async signal(): Promise<void> {
     await this.session.run(signalCall, signalCall.encode());
   }
+}
+
+function readExchange({ body, at }: TimedReply, workerName: string): Exchange {
+  const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
+  const jobs: JobRecord[] = [];
+  for (let i = 0; i < fetched.length; i += 2) {
+    const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
+    markStarted(record, at, workerName);
+    jobs.push(record);
+  }
+  return {
+    at,
+    refused,
+    jobs,
+    ghosts,
+    limitedMs: Number(limitedMs),
+    dueAt: Number(dueAt),
+    isMore: isMore === '1',
+    trouble: reason ? yokeError('CALL_REFUSED', { call: exchangeCall.name, reason }) : undefined,
+  };
 }

@@ -18,7 +18,11 @@ export class RoundTrip {
     this.#quickestMs = isQuicker ? ms : this.#quickestMs + (ms - this.#quickestMs) * DRIFT;
   }
 
+  get isFar(): boolean {
+    return this.#quickestMs >= FAR_MS;
+  }
+
   get mostInFlight(): number {
-    return this.#quickestMs < FAR_MS ? MOST_NEAR : MOST_FAR;
+    return this.isFar ? MOST_FAR : MOST_NEAR;
   }
 }

@@ -7,6 +7,7 @@ import { ConnectionClosedError, OutcomeUnknownError, yokeError } from '../model/
 import type { RedisClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
+import { type Errand, Flight, outcomeUnknown } from './flight.ts';
 import type { EngineCall } from './lua-source.ts';
 import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
@@ -36,21 +37,10 @@ const PAUSE_AFTER_LOSS_MS = 10;
 const MOST_IN_FLIGHT = 128;
 const LAYOUT = '1';
 
-type Send = (engine: Engine, client: RedisClient) => Promise<unknown>;
-
 export interface TimedReply {
   readonly body: unknown[];
   /** The server's time at which the call ran; what it stored as "now". */
   readonly at: number;
-}
-
-interface Flight {
-  readonly sequence: number;
-  readonly name: string;
-  /** When its caller began to wait; it may have waited to be sent. */
-  readonly askedAt: number;
-  readonly startedAt: number;
-  giveUp: (error: Error) => void;
 }
 
 export class Session {
@@ -61,7 +51,7 @@ export class Session {
   readonly #siblings = new Map<string, Session>();
   /** How far away the server is, and so how many calls a batch may have on their way. */
   readonly roundTrip = new RoundTrip();
-  #waiting: (() => void)[] = [];
+  #waiting: Flight[] = [];
   #sequence = 0;
   #beforeCall: () => void = () => {};
   #engine: Engine | undefined;
@@ -109,37 +99,43 @@ export class Session {
   }
 
   /** Runs a call that changes something, exactly once, and returns its reply. */
-  async run(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<unknown[]> {
-    return (await this.runTimed(call, args, askedAt)).body;
+  async run(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
+    return (await this.runTimed(call, args)).body;
   }
 
   runTimed(call: EngineCall, args: readonly string[], askedAt = performance.now()): Promise<TimedReply> {
+    return new Promise((resolve, reject) => this.post(call, args, askedAt, resolve, reject));
+  }
+
+  /** The same for what is called all the time: without a promise of its own. One of the two is called, once. */
+  post(
+    call: EngineCall,
+    args: readonly string[],
+    askedAt: number,
+    answered: (reply: TimedReply) => void,
+    failed: (error: unknown) => void,
+  ): void {
     this.#beforeCall();
-    const prepare = () => {
-      const sequence = ++this.#sequence;
-      const argv = [
-        this.#clientId,
-        String(sequence),
-        String(this.#floor(sequence)),
-        this.#toldTime(),
-        ...args,
-      ];
-      const send: Send = (engine) => engine.run(call, this.root, argv);
-      return { sequence, send };
+    const read = (reply: unknown) => {
+      let timed: TimedReply;
+      try {
+        timed = this.#read(call, reply);
+      } catch (error) {
+        failed(error);
+        return;
+      }
+      answered(timed);
     };
-    return this.#fly(call.name, prepare, askedAt).then((reply) => this.#read(call, reply));
+    this.#fly({ name: call.name, call, args }, askedAt, read, failed);
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
-    this.#beforeCall();
-    const send: Send = (engine) => engine.run(call, this.root, [this.#toldTime(), ...args]);
-    return this.#read(call, await this.#fly(call.name, () => ({ sequence: 0, send }))).body;
+    return this.#read(call, await this.#ask({ name: call.name, call, args })).body;
   }
 
   /** A single command of the server, one that may run twice without harm. */
   async command(name: string, args: readonly (string | number)[]): Promise<unknown> {
-    this.#beforeCall();
-    return this.#fly(name, () => ({ sequence: 0, send: (_engine, client) => client.call(name, args) }));
+    return this.#ask({ name, args });
   }
 
   /** The client and the engine, once both are ready. */
@@ -155,7 +151,7 @@ export class Session {
     clearTimeout(this.#watchdog);
     this.#watchdog = undefined;
     for (const flight of this.#flights) flight.giveUp(new ConnectionClosedError());
-    for (const begin of this.#waiting.splice(0)) begin();
+    for (const flight of this.#waiting.splice(0)) this.#begin(flight);
   }
 
   // Every reply opens with a word and the server's time.
@@ -211,67 +207,100 @@ export class Session {
     }
   }
 
+  #ask(errand: Errand): Promise<unknown> {
+    this.#beforeCall();
+    return new Promise((resolve, reject) => this.#fly(errand, performance.now(), resolve, reject));
+  }
+
   // In the order in which they were asked for; numbers are given when a call is sent.
   #fly(
-    name: string,
-    prepare: () => { sequence: number; send: Send },
-    askedAt = performance.now(),
-  ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const begin = () => {
-        if (this.#isStopped) {
-          reject(new ConnectionClosedError());
-          return;
-        }
-        const { sequence, send } = prepare();
-        const flight: Flight = { sequence, name, askedAt, startedAt: performance.now(), giveUp: reject };
-        this.#flights.add(flight);
-        this.#watch();
-        this.#answer(flight, send).then(
-          (reply) => {
-            this.#land(flight);
-            resolve(reply);
-          },
-          (error) => {
-            this.#land(flight);
-            reject(error);
-          },
-        );
-      };
-      if (this.#flights.size < MOST_IN_FLIGHT && this.#waiting.length === 0) begin();
-      else this.#waiting.push(begin);
-    });
+    errand: Errand,
+    askedAt: number,
+    answered: (reply: unknown) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    const flight = new Flight(errand, askedAt, answered, failed);
+    if (this.#flights.size < MOST_IN_FLIGHT && this.#waiting.length === 0) this.#begin(flight);
+    else this.#waiting.push(flight);
+  }
+
+  #begin(flight: Flight): void {
+    if (this.#isStopped) {
+      flight.giveUp(new ConnectionClosedError());
+      return;
+    }
+    this.#number(flight);
+    flight.startedAt = performance.now();
+    this.#flights.add(flight);
+    this.#watch();
+    this.#answer(flight).then(
+      (reply) => {
+        this.#land(flight);
+        flight.succeed(reply);
+      },
+      (error) => {
+        this.#land(flight);
+        flight.giveUp(error);
+      },
+    );
+  }
+
+  #number(flight: Flight): void {
+    if (!flight.call) return;
+    const head: (string | number)[] = ['', '1', this.root];
+    if (!flight.call.isQuery) {
+      flight.sequence = ++this.#sequence;
+      head.push(this.#clientId, String(flight.sequence), String(this.#floor(flight.sequence)));
+    }
+    head.push(this.#toldTime());
+    flight.argv = head.concat(flight.argv);
   }
 
   #land(flight: Flight): void {
     this.#flights.delete(flight);
     if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.startedAt);
-    if (this.#flights.size < MOST_IN_FLIGHT) this.#waiting.shift()?.();
+    if (this.#waiting.length > 0 && this.#flights.size < MOST_IN_FLIGHT)
+      this.#begin(this.#waiting.shift() as Flight);
   }
 
   // Nearly always everything is there, and the call is sent without another step.
-  #answer(flight: Flight, send: Send): Promise<unknown> {
+  #answer(flight: Flight): Promise<unknown> {
     const engine = this.#engine;
     const { client, isUp } = this.#connection;
     const isTimely = flight.startedAt - flight.askedAt < this.#giveUpAfterMs;
-    if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight, send);
-    return send(engine, client).catch(async (error) => {
-      await this.#orGiveUp(flight, error);
-      return this.#tryUntilAnswered(flight, send);
+    if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight);
+    return flight.send(engine, client).catch(async (error) => {
+      await this.#overcome(flight, error);
+      return this.#tryUntilAnswered(flight);
     });
   }
 
-  async #tryUntilAnswered(flight: Flight, send: Send): Promise<unknown> {
+  async #tryUntilAnswered(flight: Flight): Promise<unknown> {
     for (;;) {
       try {
         await this.#untilSendable(flight);
         const engine = this.#engine ?? (await this.#start());
         const client = this.#connection.client ?? (await this.#connection.ready());
-        return await send(engine, client);
+        return await flight.send(engine, client);
       } catch (error) {
-        await this.#orGiveUp(flight, error);
+        await this.#overcome(flight, error);
       }
     }
+  }
+
+  // Returns if the call is worth another try; throws what the user is told if not.
+  async #overcome(flight: Flight, error: unknown): Promise<void> {
+    let trouble = error;
+    try {
+      // Twice: the library can be flushed once between load and call, not over and over.
+      if (flight.call && flight.mendCount < 2 && (await this.#engine?.mend(error))) {
+        flight.mendCount++;
+        return;
+      }
+    } catch (failure) {
+      trouble = failure;
+    }
+    await this.#orGiveUp(flight, trouble);
   }
 
   // During an outage calls wait here and not in the client library: what is given up meanwhile must not run after it.
@@ -336,8 +365,4 @@ export class Session {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function outcomeUnknown(flight: Flight, waitedMs: number, cause?: unknown): OutcomeUnknownError {
-  return new OutcomeUnknownError({ call: flight.name, waitedMs: Math.round(waitedMs) }, { cause });
 }

@@ -29,22 +29,42 @@ interface PendingFinish {
   readonly reject: (error: unknown) => void;
 }
 
-const MOST_FINISHES = 128;
+interface Answer {
+  readonly exchange: Exchange;
+  readonly finishes: readonly PendingFinish[];
+  readonly fetchCount: number;
+  readonly token: string;
+  readonly sentAt: number;
+}
+
+// Of finishes, and of jobs.
+const MOST_PER_CALL = 128;
 // More than this is shared among the calls that may be on their way, so that the server works on one while the handlers
 // of the other's jobs run. Fewer are not worth a call of their own.
 const WORTH_SHARING = 64;
-const MOST_FETCHED = 128;
+// Where handlers take their time, slots stand idle until the reply: many short calls keep fewer waiting than a few long
+// ones, and the jobs that start together are fewer, so that they do not end together again.
+const SHORT = 16;
 // A server so far away that every answer is late gets its jobs done all the same.
 const MOST_RENEWALS = 3;
 
 export class Exchanger {
   readonly #leases: LeaseStore;
   readonly #settings: ExchangerSettings;
-  readonly #flights = new Set<Promise<void>>();
+  readonly #waiters: (() => void)[] = [];
+  readonly #answers: Answer[] = [];
   #finishes: PendingFinish[] = [];
+  /** Calls on their way. */
+  #inFlight = 0;
+  /** Calls on their way or answered and not yet acted upon. */
+  #open = 0;
   #requested = 0;
   #wantsWork = false;
   #isScheduled = false;
+  /** An answer is being acted upon; what it leads to is sent at the end of that. */
+  #isActing = false;
+  /** The handlers of the last jobs returned without waiting for anything. */
+  #isInstant = true;
 
   constructor(leases: LeaseStore, settings: ExchangerSettings) {
     this.#leases = leases;
@@ -75,13 +95,13 @@ export class Exchanger {
   fetch(): void {
     this.#wantsWork = true;
     // With nothing in hand there is nobody whose outcome could join.
-    if (this.#settings.isAnyRunning() || this.#flights.size > 0) this.schedule();
+    if (this.#settings.isAnyRunning() || this.#open > 0) this.schedule();
     else this.#send();
   }
 
   /** At the end of this turn, so that what else finishes in it joins the same call. */
   schedule(): void {
-    if (this.#isScheduled) return;
+    if (this.#isScheduled || this.#isActing) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
@@ -91,78 +111,101 @@ export class Exchanger {
 
   /** Resolves when every finish handed in so far has been answered. */
   async settle(): Promise<void> {
-    while (this.#finishes.length > 0 || this.#flights.size > 0) {
+    while (this.#finishes.length > 0 || this.#open > 0) {
       this.#send();
-      await Promise.all(this.#flights);
+      await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }
 
   #send(): void {
+    const { roundTrip } = this.#leases.session;
     for (;;) {
-      const callCount = this.#leases.session.roundTrip.mostInFlight - this.#flights.size;
+      const callCount = roundTrip.mostInFlight - this.#inFlight;
       if (callCount <= 0) return;
-      const shareOf = (count: number) => (count <= WORTH_SHARING ? count : Math.ceil(count / callCount));
-      const finishes = this.#finishes.splice(0, Math.min(MOST_FINISHES, shareOf(this.#finishes.length)));
+      const isShort = !this.#isInstant && !roundTrip.isFar;
+      const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
-      const most = Math.min(MOST_FETCHED, shareOf(free), this.#settings.mostPerFetch());
-      const wanted = Math.max(0, Math.min(free, most));
+      const wanted = Math.max(0, Math.min(shareOf(free, callCount, isShort), this.#settings.mostPerFetch()));
       if (finishes.length === 0 && wanted === 0) return;
       // What one call may not ask for goes with the next, at once.
       this.#wantsWork = wanted > 0 && wanted < free;
-      const flight: Promise<void> = this.#exchange(finishes, wanted).finally(() => {
-        this.#flights.delete(flight);
-        if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
-      });
-      this.#flights.add(flight);
+      this.#exchange(finishes, wanted);
     }
   }
 
-  async #exchange(finishes: PendingFinish[], fetchCount: number): Promise<void> {
+  #exchange(finishes: readonly PendingFinish[], fetchCount: number): void {
     const { limiter, leaseMs, workerName } = this.#settings;
     const argv: string[] = [];
     for (const { finish } of finishes) argv.push(...finish.argv);
     const token = fetchCount > 0 ? this.#settings.nextToken() : '0';
     this.#requested += fetchCount;
+    this.#inFlight++;
+    this.#open++;
     const sentAt = performance.now();
-    let exchange: Exchange;
-    try {
-      exchange = await this.#leases.exchange(argv, {
-        count: fetchCount,
-        token,
-        leaseMs,
-        workerName,
-        limiter,
-      });
-    } catch (error) {
-      this.#requested -= fetchCount;
-      for (const { reject } of finishes) reject(error);
-      this.#settings.onError(error as Error);
+    this.#leases.post(
+      argv,
+      { count: fetchCount, token, leaseMs, workerName, limiter },
+      sentAt,
+      (exchange) => {
+        this.#inFlight--;
+        // What waits goes first: the server works on it while the jobs of this answer start.
+        if (this.#finishes.length > 0) this.#send();
+        this.#answers.push({ exchange, finishes, fetchCount, token, sentAt });
+        if (!this.#isActing) this.#act();
+      },
+      (error) => {
+        this.#inFlight--;
+        this.#requested -= fetchCount;
+        for (const { reject } of finishes) reject(error);
+        this.#settings.onError(error as Error);
+        this.#close();
+        if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
+      },
+    );
+  }
+
+  // One answer after the other, also where several came at once: the outcomes of the first one's jobs are on their way
+  // to the server before those of the second start, so that the server and the handlers work at the same time.
+  #act(): void {
+    const answer = this.#answers.shift();
+    this.#isActing = answer !== undefined;
+    if (!answer) {
+      if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
       return;
     }
-    const { refused, at } = exchange;
-    for (let i = 0, next = 0; i < finishes.length; i++) {
-      const { finish, resolve, reject } = finishes[i]!;
-      if (next < refused.length && Number(refused[next]) === i) {
-        const word = refused[next + 1]!;
-        if (isAccepted(finish, word)) resolve(at);
-        else reject(refusal(word, refused[next + 2]!, finish.of));
-        next += 3;
-      } else resolve(at);
-    }
+    const { exchange, finishes } = answer;
+    tellOutcomes(finishes, exchange);
     // Outcomes are told before the next jobs start, or a listener would hear of a second job at concurrency 1.
-    if (finishes.length > 0 && exchange.jobs.length > 0) await untilToldAll();
-    if (exchange.jobs.length > 0 && this.#isLate(sentAt))
-      await this.#startLate(exchange.jobs, token, fetchCount);
-    else {
-      this.#requested -= fetchCount;
-      if (exchange.jobs.length > 0) this.#settings.onJobs(exchange.jobs, token, sentAt);
-    }
+    if (finishes.length > 0 && exchange.jobs.length > 0) onceNothingIsReady(() => this.#start(answer));
+    else this.#start(answer);
+  }
+
+  #start(answer: Answer): void {
+    onceNothingIsReady(() => {
+      this.#isInstant = !this.#settings.isAnyRunning();
+      if (this.#isInstant) this.#send();
+      this.#act();
+    });
+    const { exchange, sentAt } = answer;
+    if (exchange.jobs.length > 0 && this.#isLate(sentAt)) void this.#startLate(answer);
+    else this.#startJobs(answer, exchange.jobs, sentAt);
+  }
+
+  #startJobs({ exchange, fetchCount, token }: Answer, jobs: readonly JobRecord[], leasedAt: number): void {
+    this.#requested -= fetchCount;
+    if (jobs.length > 0) this.#settings.onJobs(jobs, token, leasedAt);
     if (exchange.trouble) this.#settings.onError(exchange.trouble);
     else if (fetchCount > 0) {
       // A full answer, or one cut short on purpose, means that there may be more.
       if (exchange.isMore || exchange.jobs.length === fetchCount) this.#wantsWork = true;
       this.#settings.onFetched(exchange);
     }
+    this.#close();
+  }
+
+  #close(): void {
+    this.#open--;
+    for (const wake of this.#waiters.splice(0)) wake();
   }
 
   #isLate(sentAt: number): boolean {
@@ -172,8 +215,9 @@ export class Exchanger {
   // The leases run since the server gave the jobs out. A reply that took long (a lost one sent again, a frozen
   // process) may bring jobs that are running elsewhere by now, so each lease is renewed before its job starts; and
   // again if that reply took long too, for it may tell of a renewal that has run out since.
-  async #startLate(records: readonly JobRecord[], token: string, fetchCount: number): Promise<void> {
-    let kept = records;
+  async #startLate(answer: Answer): Promise<void> {
+    const { token } = answer;
+    let kept = answer.exchange.jobs;
     let renewedAt = 0;
     try {
       for (let tries = 0; kept.length > 0 && tries < MOST_RENEWALS; tries++) {
@@ -190,12 +234,31 @@ export class Exchanger {
       kept = [];
       this.#settings.onError(error as Error);
     }
-    this.#requested -= fetchCount;
-    if (kept.length > 0) this.#settings.onJobs(kept, token, renewedAt);
+    this.#startJobs(answer, kept, renewedAt);
+    if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
   }
 }
 
-// Ticks come after all promise continuations that are ready, however many steps those take.
-function untilToldAll(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
+// Ticks come after all promise continuations that are ready, however many steps those take; from within a tick only if
+// a continuation asks for the next.
+function onceNothingIsReady(act: () => void): void {
+  queueMicrotask(() => process.nextTick(act));
+}
+
+/** How many of them go into the next of `callCount` calls. */
+function shareOf(count: number, callCount: number, isShort: boolean): number {
+  if (isShort) return Math.min(count, SHORT);
+  return Math.min(MOST_PER_CALL, count <= WORTH_SHARING ? count : Math.ceil(count / callCount));
+}
+
+function tellOutcomes(finishes: readonly PendingFinish[], { refused, at }: Exchange): void {
+  for (let i = 0, next = 0; i < finishes.length; i++) {
+    const { finish, resolve, reject } = finishes[i]!;
+    if (next < refused.length && Number(refused[next]) === i) {
+      const word = refused[next + 1]!;
+      if (isAccepted(finish, word)) resolve(at);
+      else reject(refusal(word, refused[next + 2]!, finish.of));
+      next += 3;
+    } else resolve(at);
+  }
 }

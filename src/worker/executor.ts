@@ -148,7 +148,14 @@ export class Executor {
     if (refusal) outcome = { kind: 'failed', error: refusal };
     else {
       this.#events.onActive(job);
-      outcome = await this.#run(running);
+      try {
+        const { schema } = this.#settings;
+        if (schema) job.data = await this.#validated(schema, job);
+        const value = await this.#processor(job, running.token, running.controller?.signal);
+        outcome = { kind: 'completed', value };
+      } catch (thrown) {
+        outcome = outcomeOf(thrown);
+      }
     }
     if (running.isAbandoned) return;
     try {
@@ -165,18 +172,6 @@ export class Executor {
     return undefined;
   }
 
-  async #run({ job, token, controller }: Running): Promise<Outcome> {
-    try {
-      const { schema } = this.#settings;
-      if (schema) job.data = await this.#validated(schema, job);
-      return { kind: 'completed', value: await this.#processor(job, token, controller?.signal) };
-    } catch (thrown) {
-      if (isRateLimitError(thrown)) return RATE_LIMITED;
-      if (isDelayedError(thrown) || isWaitingError(thrown) || isWaitingChildrenError(thrown)) return MOVED;
-      return { kind: 'failed', error: normaliseError(thrown) };
-    }
-  }
-
   // Data that does not fit the schema will not fit it the next time either.
   async #validated(schema: StandardSchemaV1, job: Job): Promise<unknown> {
     try {
@@ -188,10 +183,9 @@ export class Executor {
 
   async #finish(running: Running, outcome: Outcome): Promise<void> {
     const { job, token } = running;
-    const id = job.id as string;
     if (outcome.kind === 'moved') return;
     if (outcome.kind === 'rate_limited') {
-      await this.#handIn(running, givingBack(id, token, true));
+      await this.#handIn(running, givingBack(job.id as string, token, true));
       this.#events.onRateLimited();
       return;
     }
@@ -199,8 +193,12 @@ export class Executor {
       await this.#fail(running, outcome.error);
       return;
     }
+    const { value } = outcome;
     try {
-      await this.#complete(running, outcome.value);
+      job.finishedOn = await this.#handIn(running, this.#completing(running, value));
+      job.returnvalue = value;
+      job.attemptsMade += 1;
+      this.#events.onCompleted(job, value);
     } catch (error) {
       // Unsettled children, a result that cannot be stored, a lost lease: an error, and then a failed attempt.
       this.#events.onError(error as Error);
@@ -209,26 +207,14 @@ export class Executor {
     }
   }
 
-  async #complete(running: Running, value: unknown): Promise<void> {
-    const { job, token } = running;
+  #completing({ job, token, attemptsMade }: Running, value: unknown): Finish {
     const result = encodePayload(value, {
       what: 'return value',
       maxBytes: this.#settings.maxPayloadBytes,
       ifUndefined: 'null',
     });
-    job.finishedOn = await this.#handIn(
-      running,
-      completing(
-        job.id as string,
-        token,
-        result,
-        keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete),
-        running.attemptsMade,
-      ),
-    );
-    job.returnvalue = value;
-    job.attemptsMade += 1;
-    this.#events.onCompleted(job, value);
+    const keep = keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete);
+    return completing(job.id as string, token, result, keep, attemptsMade);
   }
 
   async #fail(running: Running, error: Error): Promise<void> {
@@ -262,6 +248,12 @@ export class Executor {
       return { next: 'fail' } as const;
     }
   }
+}
+
+function outcomeOf(thrown: unknown): Outcome {
+  if (isRateLimitError(thrown)) return RATE_LIMITED;
+  if (isDelayedError(thrown) || isWaitingError(thrown) || isWaitingChildrenError(thrown)) return MOVED;
+  return { kind: 'failed', error: normaliseError(thrown) };
 }
 
 /** No answer, or none about this job. */

@@ -17,12 +17,15 @@ export class Slots {
     return this.#busy;
   }
 
-  /** Holds a slot while the job is worked on. */
-  async hold(running: Running, work: () => Promise<void>): Promise<void> {
-    const id = running.job.id as string;
-    this.#inHand.set(id, running);
+  /** The job takes a slot. */
+  take(running: Running): void {
+    this.#inHand.set(running.job.id as string, running);
     this.#busy++;
-    await work();
+  }
+
+  /** All is done with the job. */
+  release(running: Running): void {
+    const id = running.job.id as string;
     this.free(running);
     if (this.#inHand.get(id) === running) this.#inHand.delete(id);
     if (this.#inHand.size === 0) for (const wake of [...this.#waiters]) wake();

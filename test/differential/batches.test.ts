@@ -82,7 +82,7 @@ async function runBoth(pair: Pair, count: number): Promise<number> {
 
   const handler = count > 0 ? together(count) : handle;
   const fast = pair.yoke.runningWorker('main', handler, { skipStalledCheck: true, concurrency: 200 });
-  const exchange = vi.spyOn((fast as unknown as yoke.Worker).leases, 'exchange');
+  const exchange = vi.spyOn((fast as unknown as yoke.Worker).leases, 'post');
   await untilIdle(pair.yoke);
   await fast.close();
   const verbs = ['complete', 'complete-', 'fail', 'retry', 'delay'];

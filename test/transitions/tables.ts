@@ -79,7 +79,7 @@ export function useTables(): Tables {
     send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return readReply(await engine.run(request.call, request.root ?? ROOT, argv));
+      return readReply(await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]));
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);
@@ -87,7 +87,7 @@ export function useTables(): Tables {
       return body;
     },
     ask: async ({ call, argv, root = ROOT }) => {
-      const [, , body] = (await engine.run(call, root, [String(NOW), ...argv])) as [
+      const [, , body] = (await engine.send(call, ['', '1', root, String(NOW), ...argv])) as [
         string,
         string,
         unknown[],

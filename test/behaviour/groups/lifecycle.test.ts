@@ -26,7 +26,7 @@ async function finishTogether(fails: readonly string[]): Promise<{ name: string;
     },
     { concurrency: 2 },
   );
-  const exchange = vi.spyOn(worker.leases, 'exchange');
+  const exchange = vi.spyOn(worker.leases, 'post');
   const node = await groups.addPlain([name, name]);
   await all.opened;
   go.open();
