@@ -4,6 +4,7 @@
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local pending = require("lib.pending")
 local ready = require("lib.ready")
 local signals = require("lib.signals")
 
@@ -40,6 +41,36 @@ function delays.put(q, id, score)
   signals.delay(q)
 end
 
+-- One after the other: the first that cannot be moved keeps its place and those behind it theirs.
+local function promote(q, ids)
+  if #ids == 0 then
+    return
+  end
+  events.check(q)
+  pending.open_adds(q, #ids)
+  local moved = {}
+  local is_done, err = pcall(function()
+    for i = 1, #ids do
+      local id = ids[i]
+      local priority = jobs.priority(q, id)
+      if priority then
+        ready.check(q, priority)
+        ready.enqueue(q, id, priority, false)
+        events.append(q, "waiting", "jobId", id, "prev", "delayed")
+        jobs.set(q, id, "delay", "0")
+      end
+      moved[i] = id
+    end
+  end)
+  pending.flush_adds(q)
+  if #moved > 0 then
+    call("ZREM", q.delayed, unpack(moved))
+  end
+  if not is_done then
+    error(err, 0)
+  end
+end
+
 -- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
 -- back to life as an empty job.
 function delays.promote_due(q)
@@ -52,21 +83,7 @@ function delays.promote_due(q)
     return 0
   end
   local ids = call("ZRANGEBYSCORE", q.delayed, "-inf", clock.text((q.now + 1) * SLOT - 1), "LIMIT", "0", MOST_PER_CALL)
-  if #ids > 0 then
-    events.check(q)
-  end
-  for _, id in ipairs(ids) do
-    local priority = jobs.priority(q, id)
-    if priority then
-      ready.check(q, priority)
-    end
-    call("ZREM", q.delayed, id)
-    if priority then
-      ready.enqueue(q, id, priority, false)
-      events.append(q, "waiting", "jobId", id, "prev", "delayed")
-      jobs.set(q, id, "delay", "0")
-    end
-  end
+  promote(q, ids)
   return #ids
 end
 

@@ -75,11 +75,13 @@ end
 
 -- The priority of a job that is to be put into the ready order; nil where `load` finds no job.
 function jobs.priority(q, id)
-  local row = read("HMGET", keys.job(q, id), "name", "timestamp", "ats", "processedOn", "priority")
-  if not row or not row[1] and not row[2] and not row[3] and not row[4] then
-    return nil
+  local key = keys.job(q, id)
+  local row = read("HMGET", key, "priority", "name")
+  if row and not row[2] then
+    local others = call("HMGET", key, "timestamp", "ats", "processedOn")
+    row = (others[1] or others[2] or others[3]) and row
   end
-  return tonumber(row[5]) or 0
+  return row and (tonumber(row[1]) or 0) or nil
 end
 
 function jobs.load(q, id)
@@ -159,6 +161,23 @@ function jobs.erase(q, id)
   local tail = keys.tail
   return call("DEL", key, key .. tail.logs, key .. tail.dependencies, key .. tail.processed, key .. tail.failed,
     key .. tail.unsuccessful)
+end
+
+-- Six keys of each; so many at a time that they can be unpacked.
+local ERASED_AT_ONCE = 500
+
+function jobs.erase_many(q, ids)
+  local tail = keys.tail
+  for first = 1, #ids, ERASED_AT_ONCE do
+    local doomed, count = {}, 0
+    for i = first, math.min(first + ERASED_AT_ONCE - 1, #ids) do
+      local key = keys.job(q, ids[i])
+      doomed[count + 1], doomed[count + 2], doomed[count + 3] = key, key .. tail.logs, key .. tail.dependencies
+      doomed[count + 4], doomed[count + 5], doomed[count + 6] = key .. tail.processed, key .. tail.failed, key .. tail.unsuccessful
+      count = count + 6
+    end
+    call("DEL", unpack(doomed))
+  end
 end
 
 -- The fields that a failed attempt leaves behind; flat, as they came from the worker.

@@ -23,18 +23,19 @@ function retention.of(count, age, limit)
   return { count = tonumber(count) or -1, age = tonumber(age), limit = tonumber(limit) or MOST_PER_CALL }
 end
 
+-- Most are tied to nothing that has to hear of it, and go together.
 local function erase(q, ids)
+  local untied = {}
   for _, id in ipairs(ids) do
-    local job = jobs.load_brief(q, id)
-    -- A group looks at more of its member than others do.
-    if job and job.group then
-      job = jobs.load(q, id)
+    local row = jobs.fields(q, id, "parentKey", jobs.field.group)
+    if row and (row[1] or row[2]) then
+      bonds.expired(q, jobs.load(q, id) or { id = id })
+      jobs.erase(q, id)
+    else
+      untied[#untied + 1] = id
     end
-    if job then
-      bonds.expired(q, job)
-    end
-    jobs.erase(q, id)
   end
+  jobs.erase_many(q, untied)
 end
 
 local function trim(q, set, keep)

@@ -81,6 +81,8 @@ describe('the Lua tree', () => {
       'lib/group_record.lua unpack(names)': 'at most 1,000 members',
       'lib/jobs.lua unpack(KNOWN)': 'a fixed list',
       'lib/jobs.lua unpack(ties)': 'a handful of fields',
+      'lib/delays.lua unpack(moved)': 'as many as one call promotes, at most 1,000',
+      'lib/jobs.lua unpack(doomed)': 'six keys each of at most 500 jobs',
       'lib/pending.lua unpack(': 'as many items as a call has, or jobs as it fetches: some hundreds',
       'lib/removal.lua unpack(shapes.places)': 'a fixed list',
       'lib/retention.lua unpack(ids)': 'at most 1,000',
