@@ -5,6 +5,7 @@ import type { JobsOptions } from '../model/options/job-options.ts';
 import type { KeepJobs, KeepJobsOption } from '../model/options/keep-jobs.ts';
 import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
 import {
+  type CompleteArg,
   pushAwaitChildren,
   pushComplete,
   pushDelay,
@@ -15,8 +16,8 @@ import {
 import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
-  /** The item, encoded. */
-  readonly argv: string[];
+  /** The item, encoded; or, as it mostly is, a completion, which is encoded with those beside it. */
+  readonly item: string[] | CompleteArg;
   /** What a refusal is about. */
   readonly of: Refused;
   /** Set where the server accepted it but did something else: a group that is undone ends its members. */
@@ -29,6 +30,17 @@ export function isAccepted(finish: Finish, word: string): boolean {
   if (word !== 'failed' && word !== 'cancelled') return false;
   finish.instead = word;
   return true;
+}
+
+/** The items of one call. Completions mostly differ in their job alone, and then only that is sent. */
+export function encodeFinishes(finishes: readonly Finish[]): string[] {
+  const argv: string[] = [];
+  let before: CompleteArg | undefined;
+  for (const { item } of finishes) {
+    if (Array.isArray(item)) argv.push(...item);
+    else before = pushComplete(argv, item, before) ?? before;
+  }
+  return argv;
 }
 
 interface KeepArg {
@@ -60,9 +72,9 @@ export function completing(
   keep: KeepArg,
   attemptsMade = '',
 ): Finish {
-  const argv: string[] = [];
-  pushComplete(argv, { jobId, token, result, attemptsMade, ...keep });
-  return { argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
+  const { keepCount, keepAge, keepLimit } = keep;
+  const item = { jobId, token, result, attemptsMade, keepCount, keepAge, keepLimit };
+  return { item, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 
 export interface FailedAttempt {
@@ -83,7 +95,7 @@ export function endingOf(opts: JobsOptions, ofWorker: KeepJobs | null): Ending {
 export function failing(jobId: string, token: string, attempt: FailedAttempt, ending: Ending): Finish {
   const argv: string[] = [];
   pushFail(argv, { jobId, token, ...attempt, ...ending });
-  return { argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 
 export function retrying(
@@ -95,7 +107,7 @@ export function retrying(
 ): Finish {
   const argv: string[] = [];
   pushRetry(argv, { jobId, token, isNext, ...attempt, ...ending });
-  return { argv, of: { jobId, command: 'retryJob', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'retryJob', state: 'active' } };
 }
 
 /** After a failed attempt. */
@@ -108,7 +120,7 @@ export function backingOff(
 ): Finish {
   const argv: string[] = [];
   pushDelay(argv, { jobId, token, delay: delayMs, isAttempt: true, ...attempt, ...ending });
-  return { argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
 }
 
 const NO_FAILURE = Object.freeze({ reason: '', stacktrace: '', attempts: 0, ...KEEP_ALL });
@@ -117,18 +129,18 @@ const NO_FAILURE = Object.freeze({ reason: '', stacktrace: '', attempts: 0, ...K
 export function postponing(jobId: string, token: string, delayMs: number): Finish {
   const argv: string[] = [];
   pushDelay(argv, { jobId, token, delay: delayMs, isAttempt: false, ...NO_FAILURE });
-  return { argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
 }
 
 /** `isWish`: the handler wants it so; otherwise the job was interrupted and runs again whatever happened. */
 export function givingBack(jobId: string, token: string, isWish: boolean): Finish {
   const argv: string[] = [];
   pushGiveBack(argv, { jobId, token, isWish });
-  return { argv, of: { jobId, command: 'moveJobFromActiveToWait', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'moveJobFromActiveToWait', state: 'active' } };
 }
 
 export function awaitingChildren(jobId: string, token: string, childKey: string): Finish {
   const argv: string[] = [];
   pushAwaitChildren(argv, { jobId, token, childKey });
-  return { argv, of: { jobId, command: 'moveToWaitingChildren', state: 'active' } };
+  return { item: argv, of: { jobId, command: 'moveToWaitingChildren', state: 'active' } };
 }

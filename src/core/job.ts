@@ -16,6 +16,7 @@ import {
   awaitingChildren,
   backingOff,
   completing,
+  encodeFinishes,
   endingOf,
   type Finish,
   failing,
@@ -304,7 +305,7 @@ export class Job<
   async moveToWaitingChildren(token: string, opts: MoveToWaitingChildrenOpts = {}): Promise<boolean> {
     const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
     const finish = awaitingChildren(this.#id, token, childKey);
-    const exchange = await this.queue.leases.exchange(finish.argv, NO_FETCH);
+    const exchange = await this.queue.leases.exchange(encodeFinishes([finish]), NO_FETCH);
     const [, word, value] = exchange.refused;
     if (word === 'nothing_pending') return false;
     if (word !== undefined) throw refusal(word, value as string, finish.of);
@@ -432,7 +433,7 @@ export class Job<
 
   async #finish(finish: Finish, token: string, fetchNext: boolean): Promise<Exchange> {
     const { leaseMs, workerName, limiter } = this.#settings;
-    const exchange = await this.queue.leases.exchange(finish.argv, {
+    const exchange = await this.queue.leases.exchange(encodeFinishes([finish]), {
       count: fetchNext && !this.queue.closing ? 1 : 0,
       token,
       leaseMs,

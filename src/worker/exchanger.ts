@@ -2,7 +2,7 @@
 // there are free slots become one call. A few calls may be on their way (round-trip.ts), so that one finish never
 // waits for another's reply. Nothing waits on a timer.
 
-import { type Finish, isAccepted } from '../core/finishing.ts';
+import { encodeFinishes, type Finish, isAccepted } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
 import type { Exchange, FetchTerms, LeaseStore } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
@@ -135,8 +135,7 @@ export class Exchanger {
 
   #exchange(finishes: readonly PendingFinish[], fetchCount: number): void {
     const { limiter, leaseMs, workerName } = this.#settings;
-    const argv: string[] = [];
-    for (const { finish } of finishes) argv.push(...finish.argv);
+    const argv = encodeFinishes(finishes.map(({ finish }) => finish));
     const token = fetchCount > 0 ? this.#settings.nextToken() : '0';
     this.#requested += fetchCount;
     this.#inFlight++;

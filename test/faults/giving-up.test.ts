@@ -2,6 +2,7 @@
 // failure of the job.
 
 import { afterEach, expect, it } from 'vitest';
+import { encodeFinishes } from '../../src/core/finishing.ts';
 import type { Job } from '../../src/index.ts';
 import { ServerClock } from '../../src/model/clock.ts';
 import { OutcomeUnknownError, yokeError } from '../../src/model/errors.ts';
@@ -119,7 +120,7 @@ it('a finish that nobody answered is not handed in again as a failure', async ()
     settings as unknown as ExecutorSettings,
     events,
     async (_running, finish) => {
-      handedIn.push(finish.argv[0]!);
+      handedIn.push(encodeFinishes([finish])[0]!);
       throw yokeError('OUTCOME_UNKNOWN', { call: 'exchange', waitedMs: 1 });
     },
   );
