@@ -8,7 +8,7 @@ import type { FinishSettings } from '../core/job-host.ts';
 import { defaultFinishSettings } from '../core/job-host.ts';
 import { BulkAddError, type RefusedJob, yokeError } from '../model/errors.ts';
 import { assertJobName } from '../model/names.ts';
-import type { JobsOptions } from '../model/options/job-options.ts';
+import type { JobsOptions, ResolvedJobOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
 import {
   type QueueOptions,
@@ -52,10 +52,11 @@ type ResultOf<T, R> = T extends Job<any, infer JR, any> ? JR : R;
 type NameOf<T, N extends string> = T extends Job<any, any, infer JN> ? JN : N;
 
 /** A job that has been checked and encoded, but not sent. */
-interface Prepared<D, R, N extends string> {
-  readonly job: Job<D, R, N>;
+interface Prepared<D, N extends string> {
+  readonly name: N;
+  readonly data: D;
+  readonly options: ResolvedJobOptions;
   readonly arg: NewJob;
-  readonly hasTimestamp: boolean;
 }
 
 export class Queue<
@@ -103,10 +104,12 @@ export class Queue<
   ): Promise<Job<DataType, ResultType, NameType>> {
     this.#assertOpen();
     const checked = this.#checked(data);
-    const job = this.#prepare(name, checked instanceof Promise ? await checked : checked, opts);
-    this.#place(job, await this.jobs.add(job.arg));
-    this.emit('waiting', job.job);
-    return job.job;
+    const prepared = this.#prepare(name, checked instanceof Promise ? await checked : checked, opts);
+    const added = await this.jobs.add(prepared.arg);
+    const job = this.#jobOf(prepared);
+    this.#place(job, prepared, added);
+    this.emit('waiting', job);
+    return job;
   }
 
   /** All or, where the server refused some, an error that names the ids of those that were added. */
@@ -114,22 +117,24 @@ export class Queue<
     jobs: { name: NameType; data: DataType; opts?: JobsOptions }[],
   ): Promise<Job<DataType, ResultType, NameType>[]> {
     this.#assertOpen();
-    const prepared: Prepared<DataType, ResultType, NameType>[] = [];
+    const prepared: Prepared<DataType, NameType>[] = [];
     // All are checked before the first is sent: a mistake in one adds none.
     for (const { name, data, opts } of jobs) {
       const checked = this.#checked(data);
       prepared.push(this.#prepare(name, checked instanceof Promise ? await checked : checked, opts));
     }
-    const outcomes = await this.jobs.addAll(prepared.map(({ arg }) => arg));
+    const answered = this.jobs.addAll(prepared.map(({ arg }) => arg));
+    // Made while the server works.
+    const made = prepared.map((entry) => this.#jobOf(entry));
+    const outcomes = await answered;
     const refused: RefusedJob[] = [];
     const added: string[] = [];
     outcomes.forEach((outcome, index) => {
-      const entry = prepared[index]!;
       if ('error' in outcome) {
         refused.push({ index, error: outcome.error as Error });
         return;
       }
-      this.#place(entry, outcome);
+      this.#place(made[index]!, prepared[index]!, outcome);
       added.push(outcome.id);
     });
     if (refused.length > 0) {
@@ -137,7 +142,7 @@ export class Queue<
         throw refused[0]!.error;
       throw new BulkAddError(added, refused);
     }
-    return prepared.map(({ job }) => job);
+    return made;
   }
 
   async pause(): Promise<void> {
@@ -309,22 +314,20 @@ export class Queue<
       : data;
   }
 
-  #prepare(
-    name: NameType,
-    data: DataType,
-    opts: JobsOptions | undefined,
-  ): Prepared<DataType, ResultType, NameType> {
+  #prepare(name: NameType, data: DataType, opts: JobsOptions | undefined): Prepared<DataType, NameType> {
     assertJobName(name);
     const options = resolveJobOptions(opts, this.jobsOpts, this.#options);
-    const arg = encodeAdd(name, data, options);
-    const job = new Job<DataType, ResultType, NameType>(this, name, data, options.stored as JobsOptions);
-    return { job, arg, hasTimestamp: options.timestamp !== undefined };
+    return { name, data, options, arg: encodeAdd(name, data, options) };
+  }
+
+  #jobOf({ name, data, options }: Prepared<DataType, NameType>): Job<DataType, ResultType, NameType> {
+    return new Job<DataType, ResultType, NameType>(this, name, data, options.stored as JobsOptions);
   }
 
   // The server decides on ids, and on the time of creation unless the caller has.
-  #place({ job, arg, hasTimestamp }: Prepared<DataType, ResultType, NameType>, { id, at }: Added): void {
+  #place(job: Job, { arg, options }: Prepared<DataType, NameType>, { id, at }: Added): void {
     job.id = id;
-    if (!hasTimestamp) job.timestamp = at;
+    if (options.timestamp === undefined) job.timestamp = at;
     if (arg.lane !== undefined) {
       job.lane = arg.lane;
       job.orderMs = arg.order ? Number(arg.order) : at;

@@ -40,13 +40,18 @@ export class AddBatch extends CallBatch<NewJob, Added> {
       const askedAt = performance.now();
       let left = args.length;
       if (left === 0) resolve(outcomes);
-      args.forEach((arg, index) => {
-        const settle = (outcome: AddOutcome) => {
-          outcomes[index] = outcome;
-          if (--left === 0) resolve(outcomes);
-        };
-        this.wish({ arg, askedAt, resolve: settle, reject: (error) => settle({ error }) });
-      });
+      const settle = (index: number, outcome: AddOutcome) => {
+        outcomes[index] = outcome;
+        if (--left === 0) resolve(outcomes);
+      };
+      this.wishAll(
+        args.map((arg, index) => ({
+          arg,
+          askedAt,
+          resolve: (added) => settle(index, added),
+          reject: (error) => settle(index, { error }),
+        })),
+      );
     });
   }
 

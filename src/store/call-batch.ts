@@ -23,7 +23,8 @@ export interface Wish<Arg, Answer> {
 export abstract class CallBatch<Arg, Answer> {
   readonly #session: Session;
   readonly #call: EngineCall;
-  readonly #flights = new Set<Promise<void>>();
+  readonly #settling: (() => void)[] = [];
+  #inFlight = 0;
   #waiting: Wish<Arg, Answer>[] = [];
   #waitingJobs = 0;
   #isScheduled = false;
@@ -55,13 +56,23 @@ export abstract class CallBatch<Arg, Answer> {
   /** Resolves when nothing is waiting or on its way. */
   async settle(): Promise<void> {
     this.flush();
-    while (this.#flights.size > 0) await Promise.all(this.#flights);
+    while (this.#inFlight > 0) await new Promise<void>((resolve) => this.#settling.push(resolve));
   }
 
   protected wish(wish: Wish<Arg, Answer>): void {
     this.#waiting.push(wish);
     this.#waitingJobs += this.jobCount(wish.arg);
     this.#sendSoon();
+  }
+
+  /** Many at once are worth calls of their own: those go now, so that their caller may go on while the server works. */
+  protected wishAll(wishes: readonly Wish<Arg, Answer>[]): void {
+    for (const wish of wishes) {
+      this.#waiting.push(wish);
+      this.#waitingJobs += this.jobCount(wish.arg);
+    }
+    if (this.#waitingJobs > WORTH_SHARING) this.#send(this.#session.roundTrip.mostInFlight);
+    else this.#sendSoon();
   }
 
   // Ticks come after all promise continuations that are ready: what those wish for joins the same call.
@@ -76,27 +87,37 @@ export abstract class CallBatch<Arg, Answer> {
 
   #send(mostInFlight: number): void {
     this.#isSending = true;
-    while (this.#waiting.length > 0 && this.#flights.size < mostInFlight) {
-      const batch = this.#takeBatch(Number.isFinite(mostInFlight) ? mostInFlight - this.#flights.size : 1);
-      const argv: string[] = [];
-      let before: Arg | undefined;
-      for (const { arg } of batch) before = this.push(argv, arg, before);
-      const flight: Promise<void> = this.#session
-        // An outage is no longer for those who waited behind others: the time they have waited counts.
-        .runTimed(this.#call, argv, batch.at(-1)?.askedAt)
-        .then(
-          ({ body, at }) => this.answer(batch, body, at),
-          (error) => {
-            for (const { reject } of batch) reject(error);
-          },
-        )
-        .then(() => {
-          this.#flights.delete(flight);
-          this.#sendSoon();
-        });
-      this.#flights.add(flight);
-    }
+    while (this.#waiting.length > 0 && this.#inFlight < mostInFlight)
+      this.#sendBatch(this.#takeBatch(Number.isFinite(mostInFlight) ? mostInFlight - this.#inFlight : 1));
     this.#isSending = false;
+  }
+
+  #sendBatch(batch: readonly Wish<Arg, Answer>[]): void {
+    const argv: string[] = [];
+    let before: Arg | undefined;
+    for (const { arg } of batch) before = this.push(argv, arg, before);
+    this.#inFlight++;
+    this.#session.post(
+      this.#call,
+      argv,
+      // An outage is no longer for those who waited behind others: the time they have waited counts.
+      batch.at(-1)!.askedAt,
+      ({ body, at }) => {
+        this.#land();
+        this.answer(batch, body, at);
+      },
+      (error) => {
+        this.#land();
+        for (const { reject } of batch) reject(error);
+      },
+    );
+  }
+
+  // What waits goes first: the server works on it while this answer is told.
+  #land(): void {
+    this.#inFlight--;
+    if (this.#waiting.length > 0) this.#send(this.#session.roundTrip.mostInFlight);
+    for (const wake of this.#settling.splice(0)) wake();
   }
 
   // The first goes in any case, however large it is; nothing is split.

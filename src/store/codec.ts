@@ -47,15 +47,16 @@ const PLAIN_OPTIONS = '{"attempts":0}';
 
 /** The options as JSON with the wire's keys. */
 export function encodeOptions(stored: Readonly<StoredJobOptions>): string {
+  if (isPlain(stored)) return PLAIN_OPTIONS;
   const wire: Record<string, unknown> = {};
-  let count = 0;
-  for (const [name, value] of Object.entries(stored)) {
-    wire[optionToWire[name] ?? name] = value;
-    count++;
-  }
-  if (count === 1 && wire.attempts === 0) return PLAIN_OPTIONS;
+  for (const [name, value] of Object.entries(stored)) wire[optionToWire[name] ?? name] = value;
   if (wire.grp) shieldOutcome(wire);
   return JSON.stringify(wire);
+}
+
+function isPlain(stored: Readonly<StoredJobOptions>): boolean {
+  for (const name in stored) if (name !== 'attempts') return false;
+  return stored.attempts === 0;
 }
 
 // A group counts what its jobs come to, so another library's worker must not erase one. What the user wants is kept
