@@ -7,13 +7,15 @@
 --- @reply  of each group a list: its word and what comes with it
 local add_group = require("transitions.add_group")
 local items = require("lib.items")
+local pending = require("lib.pending")
+local queue = require("lib.queue")
 
 -- The verbs by what they mean, whole and short. Reading an item to find out would fill the table of the one before it.
 local BEGINS_GROUP = { ["add_group"] = true, ["add_group-"] = true }
 local IS_MEMBER = { ["member"] = true, ["member-"] = true }
 
 -- What follows a group's own item, up to the next group; where that begins. How a member is added is not kept, only
--- where it stands: reading it twice costs less than a copy.
+-- where it stands: reading it twice costs less than a copy. So none is sent as a repetition of the one before it.
 local function read_parts(batch, at)
   local mappings, members = {}, {}
   local argv, readers, lengths = batch.argv, batch.readers, batch.lengths
@@ -33,6 +35,26 @@ local function read_parts(batch, at)
   return mappings, members, at
 end
 
+-- The queues of all members, each with how many may be added to it: they are numbered and put into `wait` together.
+local function open_queues(home, batch)
+  local argv, at, lengths = batch.argv, batch.first, batch.lengths
+  local counts, queues, last = {}, {}, #argv
+  while at <= last do
+    local verb = argv[at]
+    if IS_MEMBER[verb] then
+      local root = argv[at + 1]
+      counts[root] = (counts[root] or 0) + 1
+    end
+    at = at + lengths[verb]
+  end
+  for root, count in pairs(counts) do
+    local p = queue.other(home, root)
+    queues[#queues + 1] = p
+    pending.open_adds(p, count)
+  end
+  return queues
+end
+
 local function told(word, value)
   if type(value) ~= "table" then
     return { word, value }
@@ -44,6 +66,7 @@ end
 return {
   run = function(home, _, batch)
     local outcome = {}
+    local queues = open_queues(home, batch)
     local argv, readers, at = batch.argv, batch.readers, batch.first
     local function read_add(member)
       local arg = readers[argv[member.add_at]](argv, member.add_at)
@@ -58,6 +81,9 @@ return {
         word, value = "error", items.message(word)
       end
       outcome[#outcome + 1] = told(word, value)
+    end
+    for i = 1, #queues do
+      pending.flush_adds(queues[i])
     end
     return items.text(outcome)
   end,
