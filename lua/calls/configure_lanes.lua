@@ -5,12 +5,12 @@
 --- @arg    ordering_delay   string   ms
 --- @reply  changed | same
 local items = require("lib.items")
-local lane_state = require("lib.lane_state")
+local lane_rules = require("lib.lane_rules")
 
 return {
   run = function(q, arg)
     -- check
-    local rules = lane_state.rules(q)
+    local rules = lane_rules.of(q)
     local changes, is_new = {}, false
     local function change(name, text, value)
       if text ~= "" and rules[name] ~= value then
@@ -27,7 +27,7 @@ return {
     if not is_new then
       return { "same" }
     end
-    lane_state.set_rules(q, changes)
+    lane_rules.set(q, changes)
     return { "changed" }
   end,
   render = items.as_is,

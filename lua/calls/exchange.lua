@@ -14,7 +14,7 @@ local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
-local lane_state = require("lib.lane_state")
+local lane_writing = require("lib.lane_writing")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
 local pending = require("lib.pending")
@@ -27,7 +27,7 @@ local retry = require("transitions.retry")
 -- What lanes have let out in this call is where a fetch finds it.
 local function show_released(q)
   if rawget(q, "lane_books") then
-    lane_state.push_all(q)
+    lane_writing.push_all(q)
   end
 end
 

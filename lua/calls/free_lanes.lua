@@ -8,6 +8,7 @@ local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
 local lane_state = require("lib.lane_state")
+local lane_writing = require("lib.lane_writing")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
 
@@ -72,7 +73,7 @@ return {
       moved = moved + free_lane(q, name, arg.most - moved)
     end
     moved = moved + free_delayed(q, arg.most - moved)
-    lane_state.flush(q)
+    lane_writing.flush(q)
     if call("EXISTS", q.lanes, q.lane_delayed) > 0 then
       return { "more", tostring(moved) }
     end

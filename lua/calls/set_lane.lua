@@ -5,6 +5,7 @@
 --- @arg    concurrency   string   empty leaves it, 0 goes back to the queue's
 --- @reply  changed | same
 local items = require("lib.items")
+local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
 local shapes = require("lib.shapes")
@@ -38,7 +39,7 @@ return {
     if count == 0 then
       return { "same" }
     end
-    lane_state.mark(q)
+    lane_rules.mark(q)
     lane_state.set_own(q, lane, changes)
 
     -- settle

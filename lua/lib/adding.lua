@@ -5,7 +5,7 @@ local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
-local lane_state = require("lib.lane_state")
+local lane_rules = require("lib.lane_rules")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
 local pending = require("lib.pending")
@@ -64,7 +64,7 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   if id ~= sequence then
     ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
   end
-  lane_state.mark(q)
+  lane_rules.mark(q)
   jobs.store(q, id, arg, timestamp, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if due then

@@ -18,7 +18,7 @@ function finish.check(q, arg)
   local known = arg.attempts_made
   local job
   if known and known ~= "" then
-    job = jobs.load_known(q, arg.job_id, known)
+    job = jobs.load_known(q, arg.job_id, known, arg.lane)
   else
     job = jobs.load_brief(q, arg.job_id)
   end

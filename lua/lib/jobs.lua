@@ -44,14 +44,18 @@ local function parent_key(text)
   return text and string.find(text, ":", 1, true) and text or nil
 end
 
--- A job of which its worker has seen, when it got it, that it is tied to nothing. Only a parent can have been given to
--- it since.
-function jobs.load_known(q, id, attempts_made)
+-- A job of which its worker has seen, when it got it, that it is tied to nothing, or to its lane alone. Only a parent
+-- can have been given to it since.
+function jobs.load_known(q, id, attempts_made, lane)
   local key = keys.job(q, id)
   if not q.is_plain or call("HEXISTS", key, "parentKey") == 1 then
     return jobs.load_brief(q, id)
   end
-  return { id = id, key = key, attempts_made = tonumber(attempts_made), priority = 0, is_plain = true }
+  local is_plain = lane == ""
+  return {
+    id = id, key = key, attempts_made = tonumber(attempts_made), priority = 0,
+    is_plain = is_plain, lane = not is_plain and lane,
+  }
 end
 
 -- The few fields that finishing a job needs.

@@ -4,82 +4,14 @@
 
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
-local queue = require("lib.queue")
+local lane_rules = require("lib.lane_rules")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
-local signals = require("lib.signals")
 
 local lane_state = {}
 
 -- Digits of the sequence at the start of a member. Text of one width sorts as the numbers do.
 local WIDTH = 16
--- Values in one command; Lua refuses to unpack much more than this.
-local BATCH = 1000
-
--- What the settings of a queue are before anybody says otherwise.
-local DEFAULT_RULES = "1 block continue 0 -"
-
-local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
-
--- The rules that were read last, by their text: a library outlives its calls, and they hardly ever change.
-local last_text, last_rules
-
-local function uses(used, letter)
-  return string.find(used, letter, 1, true) ~= nil
-end
-
-local function read_rules(text)
-  local concurrency, on_retry, on_failure, ordering_delay, used = string.match(text, RULES)
-  used = used or "odh"
-  return {
-    concurrency = tonumber(concurrency) or 1,
-    on_retry = on_retry or "block",
-    on_failure = on_failure or "continue",
-    ordering_delay = tonumber(ordering_delay) or 0,
-    used = used,
-    uses_own = uses(used, "o"),
-    uses_delayed = uses(used, "d"),
-    uses_held = uses(used, "h"),
-  }
-end
-
--- How the lanes of this queue behave: one field of its settings, read with the others. The letters at the end say
--- which of the rarely used keys have ever been used, so that nobody else asks for them: `o` lanes with something of
--- their own, `d` jobs that wait for their time, `h` lanes that are held back. Not to be changed by who reads it.
-function lane_state.rules(q)
-  local text = queue.settings(q).lanes or DEFAULT_RULES
-  if text ~= last_text then
-    last_text, last_rules = text, read_rules(text)
-  end
-  return last_rules
-end
-
--- Write: what is told of the rules changes.
-function lane_state.set_rules(q, changes)
-  local rules = lane_state.rules(q)
-  local text = table.concat({
-    string.format("%.0f", changes.concurrency or rules.concurrency),
-    changes.on_retry or rules.on_retry,
-    changes.on_failure or rules.on_failure,
-    string.format("%.0f", changes.ordering_delay or rules.ordering_delay),
-    changes.used or rules.used,
-  }, " ")
-  if text ~= queue.settings(q).lanes then
-    call("HSET", q.meta, "yoke.lanes", text)
-    queue.settings(q).lanes = text
-  end
-end
-
--- Write: the queue has lanes, and perhaps one of the rarely used keys. From now on a lookup by id, a count and a
--- promotion have to think of them.
-function lane_state.mark(q, letter)
-  local rules = lane_state.rules(q)
-  if letter and not uses(rules.used, letter) then
-    lane_state.set_rules(q, { used = (rules.used == "-" and "" or rules.used) .. letter })
-  elseif not queue.settings(q).lanes then
-    lane_state.set_rules(q, {})
-  end
-end
 
 -- Ids of any text, one after the other, each behind its length.
 local function ids_of(text)
@@ -99,7 +31,7 @@ local function text_of_one(id)
   return #id .. ":" .. id
 end
 
-local function text_of(ids)
+function lane_state.text_of(ids)
   if #ids == 1 then
     return text_of_one(ids[1])
   end
@@ -133,7 +65,7 @@ function lane_state.open(q, name)
   if lane then
     return lane
   end
-  local rules = lane_state.rules(q)
+  local rules = lane_rules.of(q)
   local text = call("HGET", q.lane_out, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
@@ -164,7 +96,7 @@ end
 -- The same for a lane that this call may have nothing else to do with: it need not be opened.
 function lane_state.is_out_alone(q, name, id)
   local lane = known_lanes(q)[name]
-  if not lane and not lane_state.rules(q).uses_own then
+  if not lane and not lane_rules.of(q).uses_own then
     return call("HGET", q.lane_out, name) == text_of_one(id)
   end
   lane = lane or lane_state.open(q, name)
@@ -199,7 +131,7 @@ function lane_state.check_keys(q)
   if rawget(q, "are_lanes_checked") then
     return
   end
-  local rules = lane_state.rules(q)
+  local rules = lane_rules.of(q)
   shapes.check(q, "wait")
   if rules.uses_own or rules.on_failure == "halt" then
     shapes.check(q, "lane_settings")
@@ -357,10 +289,10 @@ function lane_state.set_own(q, lane, changes)
   if text == "" then
     call("HDEL", q.lane_settings, lane.name)
   else
-    lane_state.mark(q, "o")
+    lane_rules.mark(q, "o")
     call("HSET", q.lane_settings, lane.name, text)
   end
-  lane.concurrency = lane.own_concurrency or lane_state.rules(q).concurrency
+  lane.concurrency = lane.own_concurrency or lane_rules.of(q).concurrency
   if lane_state.is_blocked(lane) then
     -- What this call has let out of it has to pass the gate again.
     rawset(q, "lane_released", nil)
@@ -372,97 +304,6 @@ end
 function lane_state.close(q, lane)
   lane.out, lane.has_new_out = {}, true
   lane_state.set_own(q, lane, { is_paused = false, is_halted = false, own_concurrency = false })
-end
-
--- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
-function lane_state.push_all(q)
-  local kept = rawget(q, "lane_books")
-  local ids = kept and kept.pushed
-  if not ids or #ids == 0 then
-    return
-  end
-  kept.pushed = {}
-  for first = 1, #ids, BATCH do
-    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, #ids)))
-  end
-  signals.work(q)
-end
-
-local write = {
-  add = function(key, ...) return call("ZADD", key, ...) end,
-  remove = function(key, ...) return call("ZREM", key, ...) end,
-  set = function(key, ...) return call("HSET", key, ...) end,
-  unset = function(key, ...) return call("HDEL", key, ...) end,
-}
-
--- As many values in one command as may be. Each on its own: a key that cannot be written must not keep the others
--- from being written, and the jobs themselves are where they belong; the upkeep finds what is missing here.
-local function put_out(command, key, values)
-  local last = #values
-  for first = 1, last, BATCH do
-    pcall(command, key, unpack(values, first, math.min(first + BATCH - 1, last)))
-  end
-end
-
-local function write_waiting(q, scores)
-  local waiting, gone, count_in, count_out = {}, {}, 0, 0
-  for id, score in pairs(scores) do
-    if score then
-      waiting[count_in + 1], waiting[count_in + 2] = score, id
-      count_in = count_in + 2
-    else
-      count_out = count_out + 1
-      gone[count_out] = id
-    end
-  end
-  put_out(write.add, q.lane_waiting, waiting)
-  put_out(write.remove, q.lane_waiting, gone)
-end
-
-local function is_alive(lane)
-  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
-end
-
-local function write_lanes(q, changed)
-  local out, none_out, listed, ended, count_out = {}, {}, {}, {}, 0
-  for lane in pairs(changed) do
-    if lane.has_new_out then
-      lane.has_new_out = false
-      if #lane.out > 0 then
-        out[count_out + 1], out[count_out + 2] = lane.name, text_of(lane.out)
-        count_out = count_out + 2
-      else
-        none_out[#none_out + 1] = lane.name
-      end
-    end
-    if not is_alive(lane) then
-      lane.is_listed = false
-      ended[#ended + 1] = lane.name
-    elseif not lane.is_listed then
-      lane.is_listed = true
-      listed[#listed + 1] = "0"
-      listed[#listed + 1] = lane.name
-    end
-  end
-  put_out(write.set, q.lane_out, out)
-  put_out(write.unset, q.lane_out, none_out)
-  put_out(write.add, q.lanes, listed)
-  put_out(write.remove, q.lanes, ended)
-  if lane_state.rules(q).uses_held then
-    put_out(write.remove, q.lane_held, ended)
-  end
-end
-
--- Settle of the whole call: writes down who is out, who waits, and which lanes there are. A lane with nobody left,
--- neither out nor resting, leaves nothing behind; one that is stopped stays listed, or nobody would find it.
-function lane_state.flush(q)
-  local kept = rawget(q, "lane_books")
-  if kept then
-    lane_state.push_all(q)
-    rawset(q, "lane_books", nil)
-    write_waiting(q, kept.waiting)
-    write_lanes(q, kept.changed)
-  end
 end
 
 return lane_state

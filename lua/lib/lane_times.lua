@@ -4,6 +4,7 @@
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
 local queue = require("lib.queue")
@@ -44,14 +45,14 @@ local function admit(q, ids)
 end
 
 function lane_times.promote_due(q)
-  if lane_state.rules(q).uses_delayed then
+  if lane_rules.of(q).uses_delayed then
     local ids = due_now(q, q.lane_delayed)
     if #ids > 0 then
       events.check(q)
       admit(q, ids)
     end
   end
-  if lane_state.rules(q).uses_held then
+  if lane_rules.of(q).uses_held then
     for _, name in ipairs(due_now(q, q.lane_held)) do
       lanes.check(q, name)
       call("ZREM", q.lane_held, name)
@@ -62,7 +63,7 @@ end
 
 -- Check: whether the job waits there for its time.
 function lane_times.is_waiting(q, id)
-  return queue.settings(q).lanes and lane_state.rules(q).uses_delayed and call("ZSCORE", q.lane_delayed, id) and true or false
+  return queue.settings(q).lanes and lane_rules.of(q).uses_delayed and call("ZSCORE", q.lane_delayed, id) and true or false
 end
 
 -- Write: the job enters its lane now.

@@ -3,7 +3,9 @@
 
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
+local lane_writing = require("lib.lane_writing")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
 local queue = require("lib.queue")
@@ -119,14 +121,14 @@ local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held" }
 
 -- Keys that are gone are asked for no more.
 local function forget_unused(q)
-  lane_state.flush(q)
-  local rules = lane_state.rules(q)
+  lane_writing.flush(q)
+  local rules = lane_rules.of(q)
   local used = string.gsub(rules.used, "%a", function(letter)
     return call("EXISTS", q[RARE[letter]]) == 1 and letter or ""
   end)
   used = used == "" and "-" or used
   if used ~= rules.used then
-    lane_state.set_rules(q, { used = used })
+    lane_rules.set(q, { used = used })
   end
 end
 

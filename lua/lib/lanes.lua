@@ -9,7 +9,9 @@
 
 local clock = require("lib.clock")
 local jobs = require("lib.jobs")
+local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
+local lane_writing = require("lib.lane_writing")
 local leases = require("lib.leases")
 local signals = require("lib.signals")
 
@@ -25,7 +27,7 @@ lanes.check = lane_state.check
 lanes.check_end = lane_state.check_end
 
 -- What was let out lies in the ready order when the call ends; for whoever looks there before.
-lanes.push_all = lane_state.push_all
+lanes.push_all = lane_writing.push_all
 
 -- Puts the job where ready jobs are. False if it has no record any more: somebody who knows nothing of lanes has
 -- removed it.
@@ -52,7 +54,7 @@ end
 -- With an ordering delay the first of the lane is held back for those that may still sort in front of it. What has
 -- run before is not held: it must not be overtaken. Until when, or nil.
 local function held_until(q, lane)
-  local ordering_delay = lane_state.rules(q).ordering_delay
+  local ordering_delay = lane_rules.of(q).ordering_delay
   if ordering_delay == 0 then
     return nil
   end
@@ -85,7 +87,7 @@ local function release(q, lane)
   while lane.resting ~= 0 and lane_state.has_room(lane) and ghosts < MOST_GHOSTS do
     local due = held_until(q, lane)
     if due then
-      lane_state.mark(q, "h")
+      lane_rules.mark(q, "h")
       call("ZADD", q.lane_held, clock.text(due), lane.name)
       signals.delay(q)
       break
@@ -123,7 +125,7 @@ function lanes.enter(q, job)
   local lane = lane_state.open(q, job.lane)
   if not lane_state.has_room(lane) then
     rest(q, lane, job)
-  elseif lane_state.is_blocked(lane) or lane_state.rules(q).ordering_delay > 0 or lane_state.depth(lane) > 0 then
+  elseif lane_state.is_blocked(lane) or lane_rules.of(q).ordering_delay > 0 or lane_state.depth(lane) > 0 then
     rest(q, lane, job)
     release(q, lane)
   else
@@ -133,7 +135,7 @@ end
 
 -- Settle: a job that is nowhere waits for its time. Its lane does not wait for it.
 function lanes.postpone(q, id, due)
-  lane_state.mark(q, "d")
+  lane_rules.mark(q, "d")
   call("ZADD", q.lane_delayed, clock.text(due), id)
   lane_state.set_waiting(q, id, NOT_YET)
   signals.delay(q)
@@ -198,7 +200,7 @@ end
 function lanes.finished(q, job, outcome)
   local lane = lane_state.open(q, job.lane)
   lane_state.drop(q, lane, job.id)
-  if outcome == "failed" and lane_state.rules(q).on_failure == "halt" then
+  if outcome == "failed" and lane_rules.of(q).on_failure == "halt" then
     lane_state.set_own(q, lane, { is_halted = true })
   end
   release(q, lane)
@@ -211,7 +213,7 @@ function lanes.take_out(q, job)
   if lane_state.depth(lane) > 0 and lane_state.drop_resting(q, lane, lane_state.member_of(job)) then
     return "wait"
   end
-  if lane_state.rules(q).uses_delayed and call("ZREM", q.lane_delayed, job.id) == 1 then
+  if lane_rules.of(q).uses_delayed and call("ZREM", q.lane_delayed, job.id) == 1 then
     lane_state.set_waiting(q, job.id, false)
     return "delayed"
   end
@@ -228,7 +230,7 @@ end
 
 -- A failing job steps aside instead of blocking its lane.
 function lanes.skips(q)
-  return lane_state.rules(q).on_retry == "skip"
+  return lane_rules.of(q).on_retry == "skip"
 end
 
 -- Settle: the job, just failed, lets the next go and comes back to its own place: when it is due, or at once.

@@ -5,7 +5,7 @@
 
 local clock = require("lib.clock")
 local keys = require("lib.keys")
-local lane_state = require("lib.lane_state")
+local lane_writing = require("lib.lane_writing")
 local queue = require("lib.queue")
 local signals = require("lib.signals")
 
@@ -57,10 +57,10 @@ end
 local function settle(q)
   if q.family then
     for _, member in pairs(q.family) do
-      pcall(lane_state.flush, member)
+      pcall(lane_writing.flush, member)
     end
   elseif rawget(q, "lane_books") then
-    pcall(lane_state.flush, q)
+    pcall(lane_writing.flush, q)
   end
   pcall(signals.flush, q)
 end

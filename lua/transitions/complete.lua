@@ -4,7 +4,8 @@
 --- @arg   job_id      string
 --- @arg   token       string
 --- @arg   result      bytes
---- @arg   attempts_made string  attempts before this one, of a job that was seen to be tied to nothing; empty: look
+--- @arg   attempts_made string  attempts before this one, of a job that was seen to be tied to no more than a lane; empty: look
+--- @arg   lane        string   and that lane; empty for none
 --- @arg   keep_count  string=  how many completed jobs to keep; empty for all, 0 erases this one
 --- @arg   keep_age    string=  seconds to keep a completed job; empty for ever
 --- @arg   keep_limit  string=  how many old ones to delete at most; empty for the default

@@ -64,16 +64,25 @@ export function keepOf(own: KeepJobsOption | undefined, ofWorker: KeepJobs | nul
   return { keepCount: text(count), keepAge: text(age), keepLimit: text(limit) };
 }
 
-/** `attemptsMade` of a job that is tied to nothing, as its worker got it: then the server need not look. */
+/** Of a job that is tied to its lane at most, as its worker got it: then the server need not look. */
+export interface Seen {
+  /** '' where the job is tied to more. */
+  readonly attemptsMade: string;
+  /** '' = none. */
+  readonly lane: string;
+}
+
+const UNSEEN: Seen = Object.freeze({ attemptsMade: '', lane: '' });
+
 export function completing(
   jobId: string,
   token: string,
   result: string,
   keep: KeepArg,
-  attemptsMade = '',
+  { attemptsMade, lane }: Seen = UNSEEN,
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
-  const item = { jobId, token, result, attemptsMade, keepCount, keepAge, keepLimit };
+  const item = { jobId, token, result, attemptsMade, lane, keepCount, keepAge, keepLimit };
   return { item, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 

@@ -11,6 +11,7 @@ import {
   givingBack,
   keepOf,
   retrying,
+  type Seen,
 } from '../core/finishing.ts';
 import { Job } from '../core/job.ts';
 import type { FinishSettings, JobHost } from '../core/job-host.ts';
@@ -59,14 +60,15 @@ export interface Running {
   isAbandoned: boolean;
   /** The handler has returned; the outcome is being handed in. */
   isDone: boolean;
-  /** Attempts made before, of a job that is tied to nothing; the user's own copy may have been changed. */
-  readonly attemptsMade?: string;
+  /** What the record said when it came; the user's own copy may have been changed. */
+  readonly seen?: Seen;
   /** When the lease was last renewed, on the monotonic clock. */
   renewedAt: number;
 }
 
-function isTied({ groupTie, lane, deduplicationId }: JobRecord): boolean {
-  return groupTie !== undefined || lane !== undefined || deduplicationId !== undefined;
+function seenOf({ groupTie, deduplicationId, lane = '', attemptsMade }: JobRecord): Seen | undefined {
+  if (groupTie !== undefined || deduplicationId !== undefined) return undefined;
+  return { attemptsMade: String(attemptsMade), lane };
 }
 
 type Outcome =
@@ -131,7 +133,7 @@ export class Executor {
         job,
         token,
         controller,
-        attemptsMade: isTied(record) ? '' : String(record.attemptsMade),
+        seen: seenOf(record),
         isAbandoned: false,
         isDone: false,
         renewedAt: leasedAt,
@@ -207,14 +209,14 @@ export class Executor {
     }
   }
 
-  #completing({ job, token, attemptsMade }: Running, value: unknown): Finish {
+  #completing({ job, token, seen }: Running, value: unknown): Finish {
     const result = encodePayload(value, {
       what: 'return value',
       maxBytes: this.#settings.maxPayloadBytes,
       ifUndefined: 'null',
     });
     const keep = keepOf(job.opts.removeOnComplete, this.#settings.removeOnComplete);
-    return completing(job.id as string, token, result, keep, attemptsMade);
+    return completing(job.id as string, token, result, keep, seen);
   }
 
   async #fail(running: Running, error: Error): Promise<void> {

@@ -113,7 +113,14 @@ export function fetching(arg: Partial<ExchangeCallArg> = {}): { call: EngineCall
 }
 
 export const keepAll = { keepCount: '', keepAge: '', keepLimit: '' };
-export const completion = { jobId: ID, token: TOKEN, result: '{"ok":true}', attemptsMade: '', ...keepAll };
+export const completion = {
+  jobId: ID,
+  token: TOKEN,
+  result: '{"ok":true}',
+  attemptsMade: '',
+  lane: '',
+  ...keepAll,
+};
 export const failure = {
   jobId: ID,
   token: TOKEN,
@@ -488,6 +495,10 @@ const skips = inLane({ onRetry: 'skip' });
 
 const inLanes: Edge[] = [
   laned('complete', 'in a lane'),
+  {
+    ...laned('complete', 'in a lane, as its worker saw it'),
+    ...finishing(pushComplete, { ...completion, attemptsMade: '0', lane: 'a' }),
+  },
   laned('fail', 'in a lane'),
   laned('fail', 'in a lane that halts', inLane({ onFailure: 'halt' })),
   laned('retry', 'in a lane'),

@@ -91,8 +91,8 @@ describe('the Lua tree', () => {
       'transitions/add_group.lua unpack(plan)': 'at most 1,000 members and mappings, two values each',
       'transitions/reprocess.lua unpack(forgotten)': 'at most five',
       'calls/check_lanes.lua unpack(found)': 'three per job that is out or looked at',
-      'lib/lane_state.lua unpack(ids, first': 'in steps of 1,000',
-      'lib/lane_state.lua unpack(values, first': 'in steps of 1,000',
+      'lib/lane_writing.lua unpack(ids, first': 'in steps of 1,000',
+      'lib/lane_writing.lua unpack(values, first': 'in steps of 1,000',
       'lib/lane_upkeep.lua unpack(lane_state.out(lane))': 'at most a thousand are out',
       'queries/lanes.lua unpack(lane_state.out(lane))': 'at most a thousand are out',
     };

@@ -1,0 +1,71 @@
+-- How the lanes of a queue behave: one text among its settings, read with the others.
+
+local queue = require("lib.queue")
+
+local lane_rules = {}
+
+-- What the settings of a queue are before anybody says otherwise.
+local DEFAULT_RULES = "1 block continue 0 -"
+
+local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
+
+-- The rules that were read last, by their text: a library outlives its calls, and they hardly ever change.
+local last_text, last_rules
+
+local function uses(used, letter)
+  return string.find(used, letter, 1, true) ~= nil
+end
+
+local function read_rules(text)
+  local concurrency, on_retry, on_failure, ordering_delay, used = string.match(text, RULES)
+  used = used or "odh"
+  return {
+    concurrency = tonumber(concurrency) or 1,
+    on_retry = on_retry or "block",
+    on_failure = on_failure or "continue",
+    ordering_delay = tonumber(ordering_delay) or 0,
+    used = used,
+    uses_own = uses(used, "o"),
+    uses_delayed = uses(used, "d"),
+    uses_held = uses(used, "h"),
+  }
+end
+
+-- The letters at the end say which of the rarely used keys have ever been used, so that nobody else asks for them: `o` lanes with something of
+-- their own, `d` jobs that wait for their time, `h` lanes that are held back. Not to be changed by who reads it.
+function lane_rules.of(q)
+  local text = queue.settings(q).lanes or DEFAULT_RULES
+  if text ~= last_text then
+    last_text, last_rules = text, read_rules(text)
+  end
+  return last_rules
+end
+
+-- Write: what is told of the rules changes.
+function lane_rules.set(q, changes)
+  local rules = lane_rules.of(q)
+  local text = table.concat({
+    string.format("%.0f", changes.concurrency or rules.concurrency),
+    changes.on_retry or rules.on_retry,
+    changes.on_failure or rules.on_failure,
+    string.format("%.0f", changes.ordering_delay or rules.ordering_delay),
+    changes.used or rules.used,
+  }, " ")
+  if text ~= queue.settings(q).lanes then
+    call("HSET", q.meta, "yoke.lanes", text)
+    queue.settings(q).lanes = text
+  end
+end
+
+-- Write: the queue has lanes, and perhaps one of the rarely used keys. From now on a lookup by id, a count and a
+-- promotion have to think of them.
+function lane_rules.mark(q, letter)
+  local rules = lane_rules.of(q)
+  if letter and not uses(rules.used, letter) then
+    lane_rules.set(q, { used = (rules.used == "-" and "" or rules.used) .. letter })
+  elseif not queue.settings(q).lanes then
+    lane_rules.set(q, {})
+  end
+end
+
+return lane_rules

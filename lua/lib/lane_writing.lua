@@ -1,0 +1,104 @@
+-- What a call has to say of its lanes, written when it ends: a batch that moves a hundred lanes on writes a handful of
+-- commands for all of them.
+
+local lane_rules = require("lib.lane_rules")
+local lane_state = require("lib.lane_state")
+local signals = require("lib.signals")
+
+local lane_writing = {}
+
+-- Values in one command; Lua refuses to unpack much more than this.
+local BATCH = 1000
+
+-- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
+function lane_writing.push_all(q)
+  local kept = rawget(q, "lane_books")
+  local ids = kept and kept.pushed
+  if not ids or #ids == 0 then
+    return
+  end
+  kept.pushed = {}
+  for first = 1, #ids, BATCH do
+    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, #ids)))
+  end
+  signals.work(q)
+end
+
+local write = {
+  add = function(key, ...) return call("ZADD", key, ...) end,
+  remove = function(key, ...) return call("ZREM", key, ...) end,
+  set = function(key, ...) return call("HSET", key, ...) end,
+  unset = function(key, ...) return call("HDEL", key, ...) end,
+}
+
+-- As many values in one command as may be. Each on its own: a key that cannot be written must not keep the others
+-- from being written, and the jobs themselves are where they belong; the upkeep finds what is missing here.
+local function put_out(command, key, values)
+  local last = #values
+  for first = 1, last, BATCH do
+    pcall(command, key, unpack(values, first, math.min(first + BATCH - 1, last)))
+  end
+end
+
+local function write_waiting(q, scores)
+  local waiting, gone, count_in, count_out = {}, {}, 0, 0
+  for id, score in pairs(scores) do
+    if score then
+      waiting[count_in + 1], waiting[count_in + 2] = score, id
+      count_in = count_in + 2
+    else
+      count_out = count_out + 1
+      gone[count_out] = id
+    end
+  end
+  put_out(write.add, q.lane_waiting, waiting)
+  put_out(write.remove, q.lane_waiting, gone)
+end
+
+local function is_alive(lane)
+  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
+end
+
+local function write_lanes(q, changed)
+  local out, none_out, listed, ended, count_out = {}, {}, {}, {}, 0
+  for lane in pairs(changed) do
+    if lane.has_new_out then
+      lane.has_new_out = false
+      if #lane.out > 0 then
+        out[count_out + 1], out[count_out + 2] = lane.name, lane_state.text_of(lane.out)
+        count_out = count_out + 2
+      else
+        none_out[#none_out + 1] = lane.name
+      end
+    end
+    if not is_alive(lane) then
+      lane.is_listed = false
+      ended[#ended + 1] = lane.name
+    elseif not lane.is_listed then
+      lane.is_listed = true
+      listed[#listed + 1] = "0"
+      listed[#listed + 1] = lane.name
+    end
+  end
+  put_out(write.set, q.lane_out, out)
+  put_out(write.unset, q.lane_out, none_out)
+  put_out(write.add, q.lanes, listed)
+  put_out(write.remove, q.lanes, ended)
+  if lane_rules.of(q).uses_held then
+    put_out(write.remove, q.lane_held, ended)
+  end
+end
+
+-- Settle of the whole call: writes down who is out, who waits, and which lanes there are. A lane with nobody left,
+-- neither out nor resting, leaves nothing behind; one that is stopped stays listed, or nobody would find it.
+function lane_writing.flush(q)
+  local kept = rawget(q, "lane_books")
+  if kept then
+    lane_writing.push_all(q)
+    rawset(q, "lane_books", nil)
+    write_waiting(q, kept.waiting)
+    write_lanes(q, kept.changed)
+  end
+end
+
+return lane_writing
