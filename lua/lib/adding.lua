@@ -19,7 +19,11 @@ local adding = {}
 function adding.check(q, arg)
   events.check(q)
   local is_taken = arg.job_id ~= "" and jobs.is_taken(q, arg.job_id)
-  ready.check(q, tonumber(arg.priority))
+  if arg.priority == "0" then
+    shapes.check_one(q, "wait")
+  else
+    ready.check(q, tonumber(arg.priority))
+  end
   local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
   local due = arg.delay ~= "0" and not is_taken and tonumber(timestamp) + tonumber(arg.delay)
   if arg.lane then
@@ -46,10 +50,14 @@ function adding.write(q, arg, timestamp, score, ties)
   events.append(q, "added", "jobId", id, "name", arg.name)
   if score then
     delays.put(q, id, score)
-  else
-    ready.enqueue(q, id, tonumber(arg.priority), arg.is_next)
-    events.capped(q, "waiting", "jobId", id)
+    return id
   end
+  if arg.priority == "0" then
+    ready.push(q, id, arg.is_next)
+  else
+    ready.push_prioritized(q, id, tonumber(arg.priority))
+  end
+  events.capped(q, "waiting", "jobId", id)
   return id
 end
 
