@@ -160,7 +160,6 @@ local function has_refusal(told)
 end
 
 local function look_for_work(q, arg, outcome)
-  -- Whoever finishes by hand is told of a refusal by an error, and could not see a job that came with it.
   if arg.after_finish and has_refusal(outcome.refused) then
     return
   end

@@ -1,5 +1,6 @@
--- A call that finishes many jobs asks for their locks once and writes what they have in common once: a command costs
--- more than what it does to one job. `look` opens it; without it, and for a single job, everything happens at once.
+-- What a call does to many jobs it asks for once and writes once: a command costs more than what it does to one job.
+-- Three parts, each opened on its own and flushed before anybody looks: jobs that finish (`look`), jobs that a fetch
+-- takes (`open_moves`), jobs that are added or come due (`open_adds`). Not opened, everything happens at once.
 
 local keys = require("lib.keys")
 
@@ -46,6 +47,7 @@ function pending.look(q, ids)
     look_at_many(q, ids)
   end
 end
+
 -- Check: who holds the job's lease; nil or false for nobody.
 function pending.holder(q, id)
   local batch = q.pending
@@ -55,13 +57,17 @@ function pending.holder(q, id)
   return call("GET", keys.lock(q, id))
 end
 
--- Write: false where the job was not active.
+-- Write: false where the job was not active, or has left in this call.
 function pending.leave_active(q, id)
   local batch = q.pending
-  if batch and batch.oldest[id] then
-    batch.oldest[id] = nil
+  local is_here = batch and batch.oldest[id]
+  if is_here then
+    batch.oldest[id] = false
     batch.left[#batch.left + 1] = id
     return true
+  end
+  if batch and is_here == false then
+    return false
   end
   return call("LREM", q.active, "-1", id) > 0
 end
@@ -152,6 +158,7 @@ function pending.claim(q, from, id)
   end
 end
 
+-- Settle: they are where they belong, before anything else is put into `wait`.
 function pending.flush_moves(q)
   local moves = q.moves
   if not moves then

@@ -4,18 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue as GroupQueue } from 'groupmq';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useBundle } from '../support/bundle.ts';
-import {
-  describeFaults,
-  type FaultServer,
-  randomFrom,
-  seedOfRun,
-  startFaultServer,
-} from '../support/fault-server.ts';
+import { useFaultScene } from '../support/fault-scene.ts';
+import { describeFaults, randomFrom, seedOfRun } from '../support/fault-server.ts';
 import { breakThings, LEASE_MS, laneChaos } from '../support/lane-chaos.ts';
 import { checkLaneHistories } from '../support/lane-history.ts';
-import { Processes } from '../support/processes.ts';
 import { report } from './report.ts';
 
 // Shared among the scenes.
@@ -33,17 +27,7 @@ describe('lanes next to their model', () => {
 });
 
 describeFaults('lanes under faults', () => {
-  let server: FaultServer;
-  let processes: Processes;
-  beforeAll(async () => {
-    server = await startFaultServer({ persistence: true });
-    processes = await Processes.start();
-  });
-  afterEach(() => processes.clear());
-  afterAll(async () => {
-    await processes?.stop();
-    await server?.stop();
-  });
+  const scene = useFaultScene();
 
   it.each([
     { lanes: 50, killsServer: false },
@@ -53,7 +37,7 @@ describeFaults('lanes under faults', () => {
     const seed = seedOfRun();
     const queue = `soak-${lanes}-${killsServer}`;
     const plan = { queue, lanes, seconds: SECONDS, killsServer, random: randomFrom(seed) };
-    const { violations, ...counts } = await laneChaos(server, processes, plan);
+    const { violations, ...counts } = await laneChaos(scene.server, scene.processes, plan);
     report(`Lanes under faults: ${lanes} lanes${killsServer ? ', the server killed too' : ''}`, {
       seed,
       ...counts,
@@ -66,11 +50,11 @@ describeFaults('lanes under faults', () => {
   it('GroupMQ under the same killed and frozen workers', async () => {
     const seed = seedOfRun();
     const random = randomFrom(seed);
-    const redis = new Redis({ ...server.connection, maxRetriesPerRequest: null });
+    const redis = new Redis({ ...scene.server.connection, maxRetriesPerRequest: null });
     redis.on('error', () => {});
     const queue = new GroupQueue({ redis, namespace: 'soak', jobTimeoutMs: LEASE_MS, maxAttempts: 1000 });
-    const config = { connection: server.connection, queue: 'soak', concurrency: 8, leaseMs: LEASE_MS };
-    const spawn = () => processes.spawn('groupmq-worker', config);
+    const config = { connection: scene.server.connection, queue: 'soak', concurrency: 8, leaseMs: LEASE_MS };
+    const spawn = () => scene.processes.spawn('groupmq-worker', config);
     const workers = [spawn(), spawn(), spawn()];
     let added = 0;
     let isOver = false;
@@ -84,7 +68,7 @@ describeFaults('lanes under faults', () => {
       }
     })();
     await Promise.all(workers.map((worker) => worker.heard('start')));
-    await breakThings(server, processes, workers, spawn, {
+    await breakThings(scene.server, scene.processes, workers, spawn, {
       queue: 'soak',
       lanes: 50,
       seconds: SECONDS,
@@ -95,7 +79,7 @@ describeFaults('lanes under faults', () => {
     await producing;
     const ended = () =>
       new Set(
-        processes
+        scene.processes
           .history()
           .filter(({ op }) => op === 'end')
           .map(({ n }) => n),
@@ -112,8 +96,8 @@ describeFaults('lanes under faults', () => {
     report('GroupMQ 1.1 under the same killed and frozen workers: 50 groups', {
       seed,
       added,
-      kills: processes.faults.filter(({ kind }) => kind === 'kill').length,
-      freezes: processes.faults.filter(({ kind }) => kind === 'freeze').length,
+      kills: scene.processes.faults.filter(({ kind }) => kind === 'kill').length,
+      freezes: scene.processes.faults.filter(({ kind }) => kind === 'freeze').length,
       stuck: `${stuck} (${((100 * stuck) / added).toFixed(1)} %)`,
     });
     redis.disconnect();

@@ -259,6 +259,14 @@ describe('complete', () => {
     expect((after['q:completed']!.value as string[][]).map(([id]) => id)).toEqual(['a', 'b']);
   });
 
+  it('so is one of a worker that asks for no lease', async () => {
+    await tables.given([...usedQueue(), ...job('active', { id: 'a' })]);
+    const twice = { ...completion, jobId: 'a', token: '0' };
+    expect((await tables.run(finishing(pushComplete, twice, twice)))[0]).toEqual(['1', 'not_in_state', '']);
+    const told = (await tables.keyspace())['q:events']!.value as string[][];
+    expect(told.filter((event) => event.includes('completed'))).toHaveLength(1);
+  });
+
   it('one of a batch whose record has gone is refused, and the others finish', async () => {
     await tables.given([
       ...usedQueue(),
