@@ -75,6 +75,10 @@ export class Child {
     return value as T;
   }
 
+  ready(): Promise<void> {
+    return this.call('ready');
+  }
+
   join(dataDir: string): Promise<Joined> {
     return this.call<Joined>('join', { dataDir });
   }

@@ -19,6 +19,10 @@ const commands = {
     const { developmentServer } = await load('development-server');
     handles.push(await developmentServer(options));
   },
+  // Answered once the program runs and has all it needs.
+  async ready() {
+    await load('development-server');
+  },
   async release() {
     await handles.pop().release();
   },

@@ -147,6 +147,8 @@ describe.skipIf(!hasNative)('a native server whose owner was killed', () => {
 
   it('is adopted by one of those who come next, and stops with it', async () => {
     const heirs = [spawnChild(env), spawnChild(env)];
+    // The server waits three seconds for them, and their start may take longer on a busy machine.
+    await Promise.all(heirs.map((heir) => heir.ready()));
     const left = await orphan();
     const joined = await Promise.all(heirs.map((heir) => heir.join(dataDir)));
     expect(joined.filter(({ owner }) => owner)).toHaveLength(1);
