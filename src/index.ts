@@ -1,10 +1,11 @@
 export type { BackendView } from './core/backend-view.ts';
-export { Job, type MoveToWaitingChildrenOpts, type RetryOptions } from './core/job.ts';
+export { Job, type RetryOptions } from './core/job.ts';
 export type {
   Dependencies,
   DependenciesOpts,
   DependencyPage as DependencyOpts,
 } from './core/job-children.ts';
+export type { MoveToWaitingChildrenOpts } from './core/job-finishing.ts';
 export { type GroupEvents, JobGroup } from './core/job-group.ts';
 export type { JobHost as MinimalQueue } from './core/job-host.ts';
 export type {

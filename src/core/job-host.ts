@@ -46,3 +46,7 @@ export const defaultFinishSettings: FinishSettings = Object.freeze({
   workerName: '',
   limiter: null,
 });
+
+export function settingsOf(host: JobHost): FinishSettings {
+  return host.finishSettings ?? defaultFinishSettings;
+}

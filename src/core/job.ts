@@ -2,42 +2,20 @@
 // record, and each is one atomic transition.
 
 import { yokeError } from '../model/errors.ts';
-import { failureText } from '../model/failure.ts';
 import type { JobsOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
 import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts';
 import type { FinishedStatus, JobState } from '../model/states.ts';
 import { decodeOptions, type JobRecord } from '../store/codec.ts';
 import { GroupStore } from '../store/group-store.ts';
-import { type Exchange, NO_FETCH } from '../store/lease-store.ts';
-import { refusal } from '../store/replies.ts';
-import { planFailure, stackTraces } from './failure-plan.ts';
-import {
-  awaitingChildren,
-  backingOff,
-  completing,
-  encodeFinishes,
-  endingOf,
-  type Finish,
-  failing,
-  givingBack,
-  isAccepted,
-  keepOf,
-  postponing,
-  retrying,
-} from './finishing.ts';
 import * as children from './job-children.ts';
+import * as byHand from './job-finishing.ts';
 import { JobGroup } from './job-group.ts';
-import { defaultFinishSettings, type FinishSettings, type JobHost } from './job-host.ts';
+import { type FinishSettings, type JobHost, settingsOf } from './job-host.ts';
 import type { JobJson, JobJsonSandbox, ParentReference } from './job-json.ts';
 import { dataOf, optsOf, recordFromJson, takeOver } from './job-record.ts';
 import { type FinishedEvents, waitUntilFinished } from './job-waiting.ts';
-import { type NextJobData, nextJobData } from './next-job.ts';
-
-export interface MoveToWaitingChildrenOpts {
-  /** A child that must still be pending; `queue` is its queue's qualified name. */
-  child?: { id: string; queue: string };
-}
+import type { NextJobData } from './next-job.ts';
 
 export interface RetryOptions {
   resetAttemptsMade?: boolean;
@@ -254,62 +232,28 @@ export class Job<
   }
 
   /** Completes; resolves to the next job's data where one was asked for and there is one. */
-  async moveToCompleted(returnValue: ReturnType, token: string, fetchNext = true): Promise<NextJobData> {
-    const result = encodePayload(returnValue, {
-      what: 'return value',
-      maxBytes: this.#settings.maxPayloadBytes,
-      ifUndefined: 'null',
-    });
-    const keep = keepOf(this.opts.removeOnComplete, this.#settings.removeOnComplete);
-    const exchange = await this.#finish(completing(this.#id, token, result, keep), token, fetchNext);
-    this.returnvalue = (returnValue || undefined) as ReturnType;
-    this.finishedOn = exchange.at;
-    this.attemptsMade += 1;
-    return nextJobData(exchange);
+  moveToCompleted(returnValue: ReturnType, token: string, fetchNext = true): Promise<NextJobData> {
+    return byHand.complete(this as Job, returnValue, token, fetchNext);
   }
 
   /** Retries now, later, or fails for good, as attempts, backoff and the error say. */
-  async moveToFailed(error: Error, token: string, fetchNext = false): Promise<NextJobData | undefined> {
-    const { reason, stack } = failureText(error);
-    const traces = stackTraces(this.stacktrace ?? [], stack, this.opts.stackTraceLimit);
-    const plan = await planFailure(this, error, this.#settings);
-    const attempt = { reason, stacktrace: traces.json };
-    const ending = endingOf(this.opts, this.#settings.removeOnFail);
-    let finish: Finish;
-    if (plan.next === 'retry') finish = retrying(this.#id, token, attempt, ending, this.opts.lifo === true);
-    else if (plan.next === 'delay') finish = backingOff(this.#id, token, attempt, ending, plan.delayMs);
-    else finish = failing(this.#id, token, attempt, ending);
-    const exchange = await this.#finish(finish, token, fetchNext && plan.next !== 'retry');
-    this.failedReason = reason;
-    this.stacktrace = traces.list;
-    this.attemptsMade += 1;
-    if (plan.next === 'delay') this.delay = plan.delayMs;
-    if (plan.next === 'fail' || finish.instead) this.finishedOn = exchange.at;
-    return plan.next === 'retry' ? undefined : nextJobData(exchange);
+  moveToFailed(error: Error, token: string, fetchNext = false): Promise<NextJobData | undefined> {
+    return byHand.fail(this as Job, error, token, fetchNext);
   }
 
   /** Back to delayed until `timestamp` (ms), no attempt charged; the handler then throws DelayedError. */
-  async moveToDelayed(timestamp: number, token = this.token ?? '0'): Promise<void> {
-    const delayMs = Math.max(0, Math.round(timestamp - this.queue.inspect.session.clock.now()));
-    await this.#finish(postponing(this.#id, token, delayMs), token, false);
-    this.delay = delayMs;
+  moveToDelayed(timestamp: number, token = this.token ?? '0'): Promise<void> {
+    return byHand.postpone(this as Job, timestamp, token);
   }
 
   /** Back to wait, next in line, no attempt charged; the handler then throws WaitingError. */
-  async moveToWait(token = this.token ?? '0'): Promise<number> {
-    await this.#finish(givingBack(this.#id, token, true), token, false);
-    return Math.max(0, await this.queue.inspect.limitMs(undefined));
+  moveToWait(token = this.token ?? '0'): Promise<number> {
+    return byHand.giveBack(this as Job, token);
   }
 
   /** False if no child is pending; if true, the handler throws WaitingChildrenError. */
-  async moveToWaitingChildren(token: string, opts: MoveToWaitingChildrenOpts = {}): Promise<boolean> {
-    const childKey = opts.child ? `${opts.child.queue}:${opts.child.id}` : '';
-    const finish = awaitingChildren(this.#id, token, childKey);
-    const exchange = await this.queue.leases.exchange(encodeFinishes([finish]), NO_FETCH);
-    const [, word, value] = exchange.refused;
-    if (word === 'nothing_pending') return false;
-    if (word !== undefined) throw refusal(word, value as string, finish.of);
-    return true;
+  moveToWaitingChildren(token: string, opts: byHand.MoveToWaitingChildrenOpts = {}): Promise<boolean> {
+    return byHand.awaitChildren(this as Job, token, opts);
   }
 
   async getState(): Promise<JobState | 'unknown'> {
@@ -430,28 +374,9 @@ export class Job<
   async #isIn(state: JobState): Promise<boolean> {
     return (await this.getState()) === state;
   }
-
-  async #finish(finish: Finish, token: string, fetchNext: boolean): Promise<Exchange> {
-    const { leaseMs, workerName, limiter } = this.#settings;
-    const exchange = await this.queue.leases.exchange(encodeFinishes([finish]), {
-      count: fetchNext && !this.queue.closing ? 1 : 0,
-      token,
-      leaseMs,
-      workerName,
-      limiter,
-      isAfterFinish: true,
-    });
-    const [, word, value] = exchange.refused;
-    if (word !== undefined && !isAccepted(finish, word)) throw refusal(word, value as string, finish.of);
-    return exchange;
-  }
 }
 
 export interface Producing {
   add(name: string, data: unknown, opts?: JobsOptions): Promise<unknown>;
   addBulk(jobs: { name: string; data: unknown; opts?: JobsOptions }[]): Promise<unknown>;
-}
-
-function settingsOf(queue: JobHost): FinishSettings {
-  return queue.finishSettings ?? defaultFinishSettings;
 }
