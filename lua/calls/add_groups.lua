@@ -7,7 +7,7 @@
 --- @reply  of each group a list: its word and what comes with it
 local add_group = require("transitions.add_group")
 local items = require("lib.items")
-local pending = require("lib.pending")
+local batch_adds = require("lib.batch_adds")
 local queue = require("lib.queue")
 
 -- The verbs by what they mean, whole and short. Reading an item to find out would fill the table of the one before it.
@@ -50,7 +50,7 @@ local function open_queues(home, batch)
   for root, count in pairs(counts) do
     local p = queue.other(home, root)
     queues[#queues + 1] = p
-    pending.open_adds(p, count)
+    batch_adds.open(p, count)
   end
   return queues
 end
@@ -83,7 +83,7 @@ return {
       outcome[#outcome + 1] = told(word, value)
     end
     for i = 1, #queues do
-      pending.flush_adds(queues[i])
+      batch_adds.flush(queues[i])
     end
     return items.text(outcome)
   end,

@@ -2,16 +2,17 @@
 --- @flags  refuses-when-full
 --- @items  add | add_in_lane
 --- @reply  items
+local batch_adds = require("lib.batch_adds")
 local items = require("lib.items")
-local pending = require("lib.pending")
 
 local transitions = { add = require("transitions.add"), add_in_lane = require("transitions.add_in_lane") }
 
 return {
   run = function(q, _, batch)
-    pending.open_adds(q, items.count(batch))
+    local _, count = items.firsts(batch)
+    batch_adds.open(q, count)
     local outcome = items.run(q, batch, transitions)
-    pending.flush_adds(q)
+    batch_adds.flush(q)
     return outcome
   end,
   render = items.as_is,

@@ -9,6 +9,8 @@
 --- @arg    after_finish    flag     fetch only if all that was handed in was accepted
 --- @items  complete | fail | retry | delay | give_back | await_children
 --- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
+local batch_claims = require("lib.batch_claims")
+local batch_ends = require("lib.batch_ends")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local items = require("lib.items")
@@ -17,7 +19,6 @@ local keys = require("lib.keys")
 local lane_writing = require("lib.lane_writing")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
-local pending = require("lib.pending")
 local queue = require("lib.queue")
 local retention = require("lib.retention")
 local signals = require("lib.signals")
@@ -26,7 +27,7 @@ local retry = require("transitions.retry")
 
 -- What lanes have let out in this call is where a fetch finds it.
 local function show_released(q)
-  if rawget(q, "lane_books") then
+  if q.lane_books then
     lane_writing.push_all(q)
   end
 end
@@ -67,7 +68,7 @@ local function share(q, wanted)
   if ready_count < 2 * wanted then
     ready_count = ready_count + call("ZCARD", q.prioritized)
   end
-  return math.min(wanted, math.max(1, math.ceil(ready_count / 2), rawget(q, "lanes_moved_on") or 0))
+  return math.min(wanted, math.max(1, math.ceil(ready_count / 2), q.lanes_moved_on))
 end
 
 -- How many jobs may start now, or 0 and for how many ms the rate limit holds.
@@ -90,55 +91,57 @@ local function allowance(q, arg, limit_max)
   return wanted > 0 and share(q, wanted) or 0, 0
 end
 
--- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
-local function fetch(q, arg, count, outcome, limit_max, limit_ms)
-  local fetched_bytes = 0
-  local ids, records, ghosts = outcome.ids, outcome.records, outcome.ghosts
-  local function take(from, id)
-    arg.job_id, arg.from = id, from
-    local word, flat, bytes, is_deferred = claim(q, arg)
-    if word == "ghost" then
-      ghosts[#ghosts + 1] = id
-      return
-    end
-    if word == "turned_back" or word == "withheld" then
-      outcome.turned_back = outcome.turned_back + 1
-      return
-    end
-    ids[#ids + 1] = id
-    records[2 * #ids - 1], records[2 * #ids] = id, flat
-    fetched_bytes = fetched_bytes + bytes
+-- Claims one job and notes what came of it; how many bytes came along.
+local function take(q, arg, from, id, outcome)
+  arg.job_id, arg.from = id, from
+  local word, flat, bytes, is_deferred = claim(q, arg)
+  if word == "claimed" then
+    local count = outcome.count + 1
+    local records = outcome.records
+    outcome.ids[count], records[2 * count - 1], records[2 * count] = id, id, flat
+    outcome.count = count
     -- A job that only fails without running does not use up the rate.
-    if limit_max and not is_deferred then
-      limits.count_start(q, limit_ms)
+    if outcome.limit_max and not is_deferred then
+      limits.count_start(q, outcome.limit_ms)
     end
+    return bytes
   end
+  if word == "ghost" then
+    outcome.ghosts[#outcome.ghosts + 1] = id
+  else
+    outcome.turned_back = outcome.turned_back + 1
+  end
+  return 0
+end
 
+-- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
+local function fetch(q, arg, count, outcome)
+  local room = arg.max_bytes
   local waiting = call("LRANGE", q.wait, -count, -1)
   if count > 1 then
-    pending.open_moves(q)
+    batch_claims.open(q)
   end
   for i = #waiting, 1, -1 do
-    if fetched_bytes >= arg.max_bytes then
-      pending.flush_moves(q)
+    if room <= 0 then
+      batch_claims.flush(q)
       return
     end
-    take("wait", waiting[i])
+    room = room - take(q, arg, "wait", waiting[i], outcome)
   end
   count = count - #waiting
   if count > 0 then
     local prioritized = call("ZRANGE", q.prioritized, 0, count - 1)
     for _, id in ipairs(prioritized) do
-      if fetched_bytes >= arg.max_bytes then
+      if room <= 0 then
         break
       end
-      take("prioritized", id)
+      room = room - take(q, arg, "prioritized", id, outcome)
     end
     if #prioritized == 0 then
       call("DEL", q.priority_counter)
     end
   end
-  pending.flush_moves(q)
+  batch_claims.flush(q)
 end
 
 local function is_empty(q)
@@ -167,49 +170,48 @@ local function look_for_work(q, arg, outcome)
   if arg.fetch_count > 0 then
     promote_first(q)
     show_released(q)
-    local limit_max, limit_ms = limits.of(q, tonumber(arg.limit_max), tonumber(arg.limit_ms))
     local count
-    count, outcome.limited_ms = allowance(q, arg, limit_max)
+    outcome.limit_max, outcome.limit_ms = limits.of(q, arg.limit_max, arg.limit_ms)
+    count, outcome.limited_ms = allowance(q, arg, outcome.limit_max)
     if count > 0 then
-      fetch(q, arg, count, outcome, limit_max, limit_ms)
+      fetch(q, arg, count, outcome)
       -- Those that went back into their lanes have left room for as many others.
-      local is_cut_short = #outcome.ids + #outcome.ghosts + outcome.turned_back < count
-      if outcome.turned_back > 0 and not is_cut_short then
+      if outcome.turned_back > 0 and outcome.count + #outcome.ghosts + outcome.turned_back >= count then
         show_released(q)
-        fetch(q, arg, outcome.turned_back, outcome, limit_max, limit_ms)
+        fetch(q, arg, outcome.turned_back, outcome)
       end
       show_released(q)
     end
-    if #outcome.ids < arg.fetch_count then
+    if outcome.count < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
       -- Behind an id that had to be dropped, or was sent back, there may be a job.
-      outcome.is_more = #outcome.ids + #outcome.ghosts + outcome.turned_back > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
+      outcome.is_more = outcome.count + #outcome.ghosts + outcome.turned_back > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
       outcome.due = signals.next_due(q) or 0
     end
     is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
   end
-  if #outcome.ids == 0 and not is_settled and q.has_finished and is_empty(q) then
+  if outcome.count == 0 and not is_settled and q.has_finished and is_empty(q) then
     events.append(q, "drained")
   end
 end
 
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
-  pending.look(q, items.firsts(batch))
+  batch_ends.look(q, items.firsts(batch))
   local refused = items.refused(q, batch, transitions)
-  pending.flush(q)
+  batch_ends.flush(q)
   local outcome = {
-    refused = refused, ids = {}, ghosts = {}, records = {},
-    turned_back = 0, limited_ms = 0, due = 0, is_more = false, trouble = "",
+    refused = refused, count = 0, ids = {}, records = {}, ghosts = {},
+    turned_back = 0, limit_max = false, limit_ms = false, limited_ms = 0, due = 0, is_more = false, trouble = "",
   }
   -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
   pcall(retention.apply, q)
   local is_done, err = pcall(look_for_work, q, arg, outcome)
   if not is_done then
     outcome.trouble = items.message(err)
-    pending.flush_moves(q)
+    batch_claims.flush(q)
   end
-  if #outcome.ids > 0 then
+  if outcome.count > 0 then
     signals.work_always(q)
   end
   return outcome
@@ -240,7 +242,7 @@ end
 -- Only ids are kept for a call that is sent again: the list of ids, the others behind it, and last where each ends.
 -- Mostly there is nothing but ids.
 local function keep(outcome)
-  local kept, id_count, refused_count = outcome.ids, #outcome.ids, #outcome.refused
+  local kept, id_count, refused_count = outcome.ids, outcome.count, #outcome.refused
   append(kept, outcome.refused)
   append(kept, outcome.ghosts)
   local count = #kept

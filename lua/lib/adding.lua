@@ -1,6 +1,7 @@
 -- How a job enters its queue: what `add` does for one, and a group for all of its members at once. The check is
 -- apart from the write, so that many can be checked before the first is written.
 
+local batch_adds = require("lib.batch_adds")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
@@ -8,7 +9,6 @@ local jobs = require("lib.jobs")
 local lane_rules = require("lib.lane_rules")
 local lane_times = require("lib.lane_times")
 local lanes = require("lib.lanes")
-local pending = require("lib.pending")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
 
@@ -38,7 +38,7 @@ end
 
 -- Write: the job is in the queue; its id. `ties` are further fields of its record, flat.
 function adding.write(q, arg, timestamp, score, ties)
-  local counter = pending.next_number(q)
+  local counter = batch_adds.next_number(q)
   local id = arg.job_id
   if id == "" then
     id = clock.text(counter)

@@ -1,11 +1,11 @@
 -- What ties a job to something else. A transition has read the job's record; if no bond field is set, none
 -- of this runs and a plain job pays nothing.
 
+local batch_ends = require("lib.batch_ends")
 local dedup = require("lib.dedup")
 local flows = require("lib.flows")
 local groups = require("lib.groups")
 local lanes = require("lib.lanes")
-local pending = require("lib.pending")
 
 local bonds = {}
 
@@ -55,7 +55,7 @@ end
 function bonds.finished(q, job, outcome, value)
   -- A parent may have finished in this call.
   if job.parent_key then
-    pending.flush(q)
+    batch_ends.flush(q)
   end
   if job.dedup_id then
     dedup.finished(q, job)
@@ -67,7 +67,7 @@ function bonds.finished(q, job, outcome, value)
     groups.finished(q, job, outcome, value)
   end
   if job.lane then
-    lanes.finished(q, job, outcome)
+    lanes.finished(q, job.lane, job.id, outcome)
   end
 end
 

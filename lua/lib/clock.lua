@@ -24,8 +24,9 @@ end
 local SMALL = { [0] = "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" }
 
 function clock.text(number)
-  if SMALL[number] then
-    return SMALL[number]
+  local small = SMALL[number]
+  if small then
+    return small
   end
   -- As a whole number it is printed twice as quickly, where it fits 32 bits: some builds have no longer ones.
   if number < 2147483648 and number > 0 and number % 1 == 0 then

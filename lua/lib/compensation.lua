@@ -7,7 +7,7 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
-local pending = require("lib.pending")
+local batch_ends = require("lib.batch_ends")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
 local record = require("lib.group_record")
@@ -202,7 +202,7 @@ end
 -- Nobody runs a marked job: any worker fails it unrun, ours and maintenance erase it.
 local function mark(group, p, member)
   local id = member.id
-  pending.flush(p)
+  batch_ends.flush(p)
   local is_elsewhere = leases.is_held(p, id) or not jobs.exists(p, id) or call("LPOS", p.active, id)
     or call("ZSCORE", p.completed, id) or call("ZSCORE", p.failed, id)
   if is_elsewhere then

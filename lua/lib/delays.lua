@@ -1,10 +1,10 @@
 -- Delayed jobs. A score is the due time in ms times 4096, plus a place among those due in the same
 -- millisecond, so that they run in the order in which they were delayed.
 
+local batch_adds = require("lib.batch_adds")
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
-local pending = require("lib.pending")
 local ready = require("lib.ready")
 local signals = require("lib.signals")
 
@@ -47,7 +47,7 @@ local function promote(q, ids)
     return
   end
   events.check(q)
-  pending.open_adds(q, #ids)
+  batch_adds.open(q, #ids)
   local moved = {}
   local is_done, err = pcall(function()
     for i = 1, #ids do
@@ -62,7 +62,7 @@ local function promote(q, ids)
       moved[i] = id
     end
   end)
-  pending.flush_adds(q)
+  batch_adds.flush(q)
   if #moved > 0 then
     call("ZREM", q.delayed, unpack(moved))
   end

@@ -19,10 +19,19 @@ function events.append(q, name, ...)
   call("XADD", q.events, "*", "event", name, ...)
 end
 
+-- The same for the two that every job has: a list of any length is passed on more slowly.
+function events.active(q, id)
+  call("XADD", q.events, "*", "event", "active", "jobId", id, "prev", "waiting")
+end
+
+function events.completed(q, id, result)
+  call("XADD", q.events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+end
+
 function events.capped(q, name, ...)
-  local adds = q.adds
-  if adds then
-    adds.is_capped = adds.is_capped or max_events(q)
+  local adding = q.adding
+  if adding then
+    adding.is_capped = adding.is_capped or max_events(q)
     call("XADD", q.events, "*", "event", name, ...)
     return
   end

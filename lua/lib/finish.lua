@@ -1,11 +1,11 @@
 -- What complete and fail have in common: the job leaves `active` for good.
 
+local batch_ends = require("lib.batch_ends")
 local bonds = require("lib.bonds")
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local leases = require("lib.leases")
-local pending = require("lib.pending")
 local retention = require("lib.retention")
 local shapes = require("lib.shapes")
 
@@ -15,13 +15,7 @@ local ATTEMPTS_MADE = jobs.field.attempts_made
 
 -- Check: the job, or nil and the word why not.
 function finish.check(q, arg)
-  local known = arg.attempts_made
-  local job
-  if known and known ~= "" then
-    job = jobs.load_known(q, arg.job_id, known, arg.lane)
-  else
-    job = jobs.load_brief(q, arg.job_id)
-  end
+  local job = jobs.load_brief(q, arg.job_id)
   if not job then
     return nil, "not_found"
   end
@@ -37,14 +31,12 @@ end
 -- Check: where the job ends, and what it is tied to, can take it.
 function finish.check_end(q, job, target)
   shapes.check_one(q, target)
-  if not job.is_plain then
-    bonds.check(q, job, target)
-  end
+  bonds.check(q, job, target)
 end
 
 -- Write: false where the job was not active, and then nothing has changed.
 function finish.leave_active(q, job, token)
-  if not pending.leave_active(q, job.id) then
+  if not batch_ends.leave_active(q, job.id) then
     return false
   end
   leases.drop(q, job.id, token)
@@ -68,24 +60,25 @@ function finish.withdraw(q, job, token)
   return "cancelled"
 end
 
+-- Settle: what a finished job's record says of its end.
+function finish.write(q, key, attempts_made, field, value)
+  call("HSET", key, ATTEMPTS_MADE, clock.text(attempts_made), field, value, "finishedOn", q.now_text)
+end
+
 -- Settle: bonds, record, retention. The events follow in the transition, which knows their names.
 function finish.record(q, job, target, value, keep)
   q.has_finished = true
   events.trim(q)
-  if not job.is_plain then
-    bonds.finished(q, job, target, value)
-  end
+  bonds.finished(q, job, target, value)
   job.attempts_made = job.attempts_made + 1
   if retention.keeps_none(keep) then
     jobs.erase(q, job.id)
     bonds.expired(q, job)
     return
   end
-  local set = target == "completed" and q.completed or q.failed
-  pending.finish(q, set, job.id)
-  call("HSET", job.key, ATTEMPTS_MADE, clock.text(job.attempts_made), target == "completed" and "returnvalue" or "failedReason",
-    value, "finishedOn", q.now_text)
-  retention.ask(q, set, keep)
+  batch_ends.finish(q, target, job.id)
+  finish.write(q, job.key, job.attempts_made, target == "completed" and "returnvalue" or "failedReason", value)
+  retention.ask(q, target, keep)
 end
 
 return finish

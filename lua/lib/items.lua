@@ -9,36 +9,29 @@ end
 -- `batch` is what the build hands over: the arguments, where the items begin, and for each verb a reader that fills
 -- one table again and again, so that a batch leaves little garbage. A transition must neither keep nor change its
 -- `arg`. Answers with the item's word and value, and where the next begins.
-local function run_at(q, batch, transitions, at)
-  local verb = batch.argv[at]
-  local arg, following, whole_verb = batch.readers[verb](batch.argv, at)
+local function run_at(q, argv, readers, transitions, at)
+  local verb = argv[at]
+  local arg, following, whole_verb = readers[verb](argv, at)
   local is_done, word, value = pcall(transitions[whole_verb or verb], q, arg)
   if not is_done then
     return following, "error", items.message(word)
   end
-  return following, word, value and tostring(value) or ""
+  return following, word, value
 end
 
--- The first argument of every item: the ids of the jobs.
+-- Kept from call to call, as what `arg` is; only as many as were counted last are of this call.
+local firsts = {}
+
+-- The first argument of every item, and how many there are.
 function items.firsts(batch)
   local argv, at, lengths = batch.argv, batch.first, batch.lengths
-  local firsts, count, last = {}, 0, #argv
+  local count, last = 0, #argv
   while at <= last do
     count = count + 1
     firsts[count] = argv[at + 1]
     at = at + lengths[argv[at]]
   end
-  return firsts
-end
-
-function items.count(batch)
-  local argv, at, lengths = batch.argv, batch.first, batch.lengths
-  local count, last = 0, #argv
-  while at <= last do
-    count = count + 1
-    at = at + lengths[argv[at]]
-  end
-  return count
+  return firsts, count
 end
 
 -- A list of texts, and of lists of them, as JSON. A client takes one long text apart quicker than a reply of many
@@ -49,22 +42,25 @@ end
 
 -- The words and values of all items, flat: word, value, word, value … as one text.
 function items.run(q, batch, transitions)
-  local outcome, count, at, last = {}, 0, batch.first, #batch.argv
+  local argv, readers = batch.argv, batch.readers
+  local outcome, count, at, last = {}, 0, batch.first, #argv
   while at <= last do
-    at, outcome[count + 1], outcome[count + 2] = run_at(q, batch, transitions, at)
-    count = count + 2
+    local following, word, value = run_at(q, argv, readers, transitions, at)
+    outcome[count + 1], outcome[count + 2] = word, value and tostring(value) or ""
+    count, at = count + 2, following
   end
   return items.text(outcome)
 end
 
 -- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text.
 function items.refused(q, batch, transitions)
-  local refused, number, at, last = {}, 0, batch.first, #batch.argv
+  local argv, readers = batch.argv, batch.readers
+  local refused, number, at, last = {}, 0, batch.first, #argv
   while at <= last do
-    local following, word, value = run_at(q, batch, transitions, at)
+    local following, word, value = run_at(q, argv, readers, transitions, at)
     if word ~= "ok" then
       local count = #refused
-      refused[count + 1], refused[count + 2], refused[count + 3] = tostring(number), word, value
+      refused[count + 1], refused[count + 2], refused[count + 3] = tostring(number), word, value and tostring(value) or ""
     end
     number, at = number + 1, following
   end

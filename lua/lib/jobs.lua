@@ -1,7 +1,7 @@
 -- One job's record. The wire's abbreviations are spelled here and in src/store/codec.ts, nowhere else.
 
+local batch_ends = require("lib.batch_ends")
 local keys = require("lib.keys")
-local pending = require("lib.pending")
 local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
@@ -42,20 +42,6 @@ end
 -- A key has a queue and an id; anything else names no parent.
 local function parent_key(text)
   return text and string.find(text, ":", 1, true) and text or nil
-end
-
--- A job of which its worker has seen, when it got it, that it is tied to nothing, or to its lane alone. Only a parent
--- can have been given to it since.
-function jobs.load_known(q, id, attempts_made, lane)
-  local key = keys.job(q, id)
-  if not q.is_plain or call("HEXISTS", key, "parentKey") == 1 then
-    return jobs.load_brief(q, id)
-  end
-  local is_plain = lane == ""
-  return {
-    id = id, key = key, attempts_made = tonumber(attempts_made), priority = 0,
-    is_plain = is_plain, lane = not is_plain and lane,
-  }
 end
 
 -- The few fields that finishing a job needs.
@@ -124,8 +110,11 @@ end
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
   local key = keys.job(q, id)
-  local flat = read("HGETALL", key)
-  if not flat or #flat == 0 then
+  local is_read, flat = pcall(call, "HGETALL", key)
+  if not is_read and not shapes.is_wrong_type(flat) then
+    error(flat, 0)
+  end
+  if not is_read or #flat == 0 then
     return nil
   end
   return flat, key
@@ -193,7 +182,7 @@ end
 
 -- Which collection holds the id, in the order that BullMQ looks.
 function jobs.place(q, id)
-  pending.flush(q)
+  batch_ends.flush(q)
   if call("ZSCORE", q.completed, id) then return "completed" end
   if call("ZSCORE", q.failed, id) then return "failed" end
   if call("ZSCORE", q.delayed, id) then return "delayed" end

@@ -50,10 +50,10 @@ local function read_own(lane, text)
 end
 
 local function known_lanes(q)
-  local known = rawget(q, "known_lanes")
+  local known = q.known_lanes
   if not known then
     known = {}
-    rawset(q, "known_lanes", known)
+    q.known_lanes = known
   end
   return known
 end
@@ -128,7 +128,7 @@ end
 
 -- Check: the keys that lanes write before the call ends. What they write then is on its own: see flush.
 function lane_state.check_keys(q)
-  if rawget(q, "are_lanes_checked") then
+  if q.are_lanes_checked then
     return
   end
   local rules = lane_rules.of(q)
@@ -139,7 +139,7 @@ function lane_state.check_keys(q)
   if rules.uses_held or rules.ordering_delay > 0 then
     shapes.check(q, "lane_held")
   end
-  rawset(q, "are_lanes_checked", true)
+  q.are_lanes_checked = true
 end
 
 -- Check: all that a lane has to write when one of its jobs ends.
@@ -185,10 +185,10 @@ end
 
 -- What this call has to write when it ends.
 local function books(q)
-  local kept = rawget(q, "lane_books")
+  local kept = q.lane_books
   if not kept then
     kept = { changed = {}, waiting = {}, pushed = {} }
-    rawset(q, "lane_books", kept)
+    q.lane_books = kept
   end
   return kept
 end
@@ -295,7 +295,7 @@ function lane_state.set_own(q, lane, changes)
   lane.concurrency = lane.own_concurrency or lane_rules.of(q).concurrency
   if lane_state.is_blocked(lane) then
     -- What this call has let out of it has to pass the gate again.
-    rawset(q, "lane_released", nil)
+    q.lane_released = false
   end
   lane_state.touch(q, lane)
 end

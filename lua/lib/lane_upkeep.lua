@@ -60,7 +60,7 @@ end
 local function heal(q, name, id, trouble, outcome)
   local job = { id = id, key = keys.job(q, id), lane = name }
   if trouble == "finished" then
-    lanes.finished(q, job, outcome)
+    lanes.finished(q, job.lane, job.id, outcome)
   elseif trouble == "gone" then
     lanes.removed(q, job)
   else

@@ -12,7 +12,7 @@ local BATCH = 1000
 
 -- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
 function lane_writing.push_all(q)
-  local kept = rawget(q, "lane_books")
+  local kept = q.lane_books
   local ids = kept and kept.pushed
   if not ids or #ids == 0 then
     return
@@ -92,10 +92,10 @@ end
 -- Settle of the whole call: writes down who is out, who waits, and which lanes there are. A lane with nobody left,
 -- neither out nor resting, leaves nothing behind; one that is stopped stays listed, or nobody would find it.
 function lane_writing.flush(q)
-  local kept = rawget(q, "lane_books")
+  local kept = q.lane_books
   if kept then
     lane_writing.push_all(q)
-    rawset(q, "lane_books", nil)
+    q.lane_books = false
     write_waiting(q, kept.waiting)
     write_lanes(q, kept.changed)
   end

@@ -41,11 +41,11 @@ local function let_out(q, lane, id, priority)
   end
   lane_state.add_out(q, lane, id)
   lane_state.push(q, id, priority)
-  rawset(q, "lanes_moved_on", (rawget(q, "lanes_moved_on") or 0) + 1)
-  local released = rawget(q, "lane_released")
+  q.lanes_moved_on = q.lanes_moved_on + 1
+  local released = q.lane_released
   if not released then
     released = {}
-    rawset(q, "lane_released", released)
+    q.lane_released = released
   end
   released[id] = true
   return true
@@ -143,7 +143,7 @@ end
 
 -- Check: the usual case of the gate: the job is out and nothing speaks against it.
 function lanes.is_free(q, name, id)
-  local released = rawget(q, "lane_released")
+  local released = q.lane_released
   if released and released[id] then
     return true
   end
@@ -197,9 +197,9 @@ function lanes.turn_back(q, job)
 end
 
 -- Settle: the job has finished for good, and the lane goes on, or halts where the queue wants that.
-function lanes.finished(q, job, outcome)
-  local lane = lane_state.open(q, job.lane)
-  lane_state.drop(q, lane, job.id)
+function lanes.finished(q, name, id, outcome)
+  local lane = lane_state.open(q, name)
+  lane_state.drop(q, lane, id)
   if outcome == "failed" and lane_rules.of(q).on_failure == "halt" then
     lane_state.set_own(q, lane, { is_halted = true })
   end

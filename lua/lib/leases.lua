@@ -1,16 +1,19 @@
 -- Take, prove, extend and drop a lease: the string `<job>:lock` that holds the worker's token.
 
+local batch_ends = require("lib.batch_ends")
 local keys = require("lib.keys")
-local pending = require("lib.pending")
 
 local leases = {}
+
+local LOCK = keys.tail.lock
 
 -- A token that neither locks nor is asked for one: for people who fetch by hand and want no lock.
 local NO_LEASE = "0"
 
-function leases.take(q, id, token, ms)
+-- Write: of the job with this key.
+function leases.take(job_key, token, ms)
   if token ~= NO_LEASE then
-    call("SET", keys.lock(q, id), token, "PX", ms)
+    call("SET", job_key .. LOCK, token, "PX", ms)
   end
 end
 
@@ -19,7 +22,7 @@ function leases.refusal(q, id, token)
   if token == NO_LEASE then
     return nil
   end
-  local holder = pending.holder(q, id)
+  local holder = batch_ends.holder(q, id)
   if holder == token then
     return nil
   end
@@ -27,8 +30,7 @@ function leases.refusal(q, id, token)
 end
 
 function leases.is_held(q, id)
-  local batch = q.pending
-  if batch and batch.holder_of[id] == false then
+  if batch_ends.has_unlocked(q, id) then
     return false
   end
   return call("EXISTS", keys.lock(q, id)) == 1
@@ -63,7 +65,7 @@ function leases.drop(q, id, token)
   if token == NO_LEASE then
     return
   end
-  pending.unlock(q, id)
+  batch_ends.unlock(q, id)
   if has_suspects(q) then
     call("SREM", q.stalled, id)
   end

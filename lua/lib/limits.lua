@@ -24,10 +24,10 @@ function limits.remaining_ms(q, max)
 end
 
 -- The queue-wide maximum wins over the worker's; the worker's duration wins over the queue's. Odd, but
--- every client of the queue has to count alike.
+-- every client of the queue has to count alike. The worker's are text, empty for none.
 function limits.of(q, worker_max, worker_duration)
   local settings = queue.settings(q)
-  return settings.limit_max or worker_max, worker_duration or settings.limit_duration
+  return settings.limit_max or tonumber(worker_max), tonumber(worker_duration) or settings.limit_duration
 end
 
 -- How many jobs may start, once `remaining_ms` has said that one may. A full counter then has no end of its own

@@ -45,8 +45,12 @@ function queue.open(root, now, now_text)
     settings_read = false, events_length = false, is_trimmed = false, known_shapes = false,
     -- lib.leases, lib.delays
     suspects = false, has_promoted = false,
-    -- lib.pending
-    is_plain = false, pending = false, moves = false, adds = false,
+    -- lib.retention, transitions.claim, transitions.complete
+    retention_asked = false, can_claim = false, can_complete = false,
+    -- lib.batch_ends, lib.batch_claims, lib.batch_adds
+    is_plain = false, ends_one = false, ending = false, claiming = false, adding = false,
+    -- lib.lane_state, lib.lanes
+    are_lanes_checked = false, known_lanes = false, lane_books = false, lane_released = false, lanes_moved_on = 0,
     -- what it has done, and who has to hear of it
     has_finished = false, has_work = false, has_delay = false, family = false,
   }, names(root))

@@ -1,6 +1,6 @@
 -- What is ready to run: the `wait` list (tail runs next), then the `prioritized` zset (lowest score first).
 
-local pending = require("lib.pending")
+local batch_adds = require("lib.batch_adds")
 local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
@@ -24,7 +24,7 @@ function ready.push(q, id, is_next)
   if is_next then
     call("RPUSH", q.wait, id)
   else
-    pending.push(q, id)
+    batch_adds.push(q, id)
   end
   signals.work(q)
 end

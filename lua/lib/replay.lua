@@ -59,7 +59,7 @@ local function settle(q)
     for _, member in pairs(q.family) do
       pcall(lane_writing.flush, member)
     end
-  elseif rawget(q, "lane_books") then
+  elseif q.lane_books then
     pcall(lane_writing.flush, q)
   end
   pcall(signals.flush, q)

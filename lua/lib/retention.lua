@@ -13,14 +13,20 @@ function retention.keeps_none(keep)
   return keep.count == 0
 end
 
--- Mostly there is no wish, and no table to make.
-local KEEP_ALL = { count = -1, limit = MOST_PER_CALL }
+-- Mostly there is no wish, or the same as just before, and no table to make.
+local KEEP_ALL = { count = -1, age = nil, limit = MOST_PER_CALL }
+local last_count, last_age, last_limit, last_keep
 
+-- Not to be changed by who gets it.
 function retention.of(count, age, limit)
   if count == "" and age == "" then
     return KEEP_ALL
   end
-  return { count = tonumber(count) or -1, age = tonumber(age), limit = tonumber(limit) or MOST_PER_CALL }
+  if count ~= last_count or age ~= last_age or limit ~= last_limit then
+    last_count, last_age, last_limit = count, age, limit
+    last_keep = { count = tonumber(count) or -1, age = tonumber(age), limit = tonumber(limit) or MOST_PER_CALL }
+  end
+  return last_keep
 end
 
 -- Most are tied to nothing that has to hear of it, and go together.
@@ -57,29 +63,39 @@ local function trim(q, set, keep)
   end
 end
 
--- Remembers the wish; jobs that finish in one call mostly share one, and then it is carried out once.
-function retention.ask(q, set, keep)
-  if not keep.age and keep.count < 0 then
+local function is_asked(asked, target, keep)
+  for i = 1, #asked do
+    local wish = asked[i]
+    local other = wish.keep
+    if wish.target == target and (other == keep or other.count == keep.count and other.age == keep.age and other.limit == keep.limit) then
+      return true
+    end
+  end
+  return false
+end
+
+-- Remembers the wish; jobs that finish in one call mostly share one, and then it is carried out once. `target` is
+-- `completed` or `failed`.
+function retention.ask(q, target, keep)
+  if keep == KEEP_ALL then
     return
   end
-  local asked = rawget(q, "retention_asked")
+  local asked = q.retention_asked
   if not asked then
-    asked = { order = {} }
-    rawset(q, "retention_asked", asked)
+    asked = {}
+    q.retention_asked = asked
   end
-  local wish = set .. "/" .. keep.count .. "/" .. tostring(keep.age) .. "/" .. keep.limit
-  if not asked[wish] then
-    asked[wish] = true
-    asked.order[#asked.order + 1] = { set = set, keep = keep }
+  if not is_asked(asked, target, keep) then
+    asked[#asked + 1] = { target = target, keep = keep }
   end
 end
 
 -- Settle, once all items of the call are done.
 function retention.apply(q)
-  local asked = rawget(q, "retention_asked")
+  local asked = q.retention_asked
   if asked then
-    for _, wish in ipairs(asked.order) do
-      trim(q, wish.set, wish.keep)
+    for i = 1, #asked do
+      trim(q, q[asked[i].target], asked[i].keep)
     end
   end
 end

@@ -11,8 +11,8 @@
 --- @again data
 --- @reply added | duplicate
 local adding = require("lib.adding")
+local batch_adds = require("lib.batch_adds")
 local events = require("lib.events")
-local pending = require("lib.pending")
 
 return function(q, arg)
   -- check
@@ -20,7 +20,7 @@ return function(q, arg)
 
   -- write
   if is_duplicate then
-    pending.next_number(q)
+    batch_adds.next_number(q)
     events.capped(q, "duplicated", "jobId", arg.job_id)
     return "duplicate", arg.job_id
   end

@@ -9,13 +9,13 @@
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
 --- @reply claimed | ghost | withheld | turned_back
+local batch_claims = require("lib.batch_claims")
 local events = require("lib.events")
 local groups = require("lib.groups")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
-local pending = require("lib.pending")
 local shapes = require("lib.shapes")
 
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
@@ -23,7 +23,7 @@ local GROUP, LANE, PROCESSED_BY = jobs.field.group, jobs.field.lane, jobs.field.
 
 -- A settled member is put where it belongs, a cancelled one is erased.
 local function withhold(q, arg, status, job)
-  pending.drop(q, arg.from, arg.job_id)
+  batch_claims.drop(q, arg.from, arg.job_id)
   if status == "cancelled" then
     jobs.erase(q, arg.job_id)
     events.capped(q, "removed", "jobId", arg.job_id, "prev", arg.from)
@@ -62,9 +62,6 @@ end
 
 -- What the record says: the number of this start, the size of its payload, a failure that was put off, lane and group.
 local function read_ties(flat)
-  if is_fresh(flat) then
-    return "1", #flat[4], false, nil, nil
-  end
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   for i = 1, #flat, 2 do
     local field = flat[i]
@@ -83,22 +80,38 @@ local function read_ties(flat)
   return started, bytes, is_deferred, lane, tie
 end
 
+-- Check: once a call is enough.
+local function check_keys(q, from)
+  if not q.can_claim then
+    events.check(q)
+    -- Alone and from `wait` the move itself is the first write and fails whole.
+    if q.claiming or from ~= "wait" then
+      shapes.check_one(q, "active")
+    end
+    q.can_claim = true
+  end
+end
+
 return function(q, arg)
   -- check
-  local id = arg.job_id
+  local id, from = arg.job_id, arg.from
   local flat, key = jobs.read(q, id)
-  events.check(q)
-  local started, bytes, is_deferred, lane, tie
+  check_keys(q, from)
+  local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
-    started, bytes, is_deferred, lane, tie = read_ties(flat)
+    if is_fresh(flat) then
+      bytes = #flat[4]
+    else
+      started, bytes, is_deferred, lane, tie = read_ties(flat)
+    end
   end
-  local status, statuses
+  local status, statuses, is_withheld
   if tie then
     status, statuses = groups.gate(q, id, tie)
-  end
-  local is_withheld = status and status ~= "pending" and status ~= "active"
-  if is_withheld then
-    shapes.check(q, "completed", "failed")
+    is_withheld = status and status ~= "pending" and status ~= "active"
+    if is_withheld then
+      shapes.check(q, "completed", "failed")
+    end
   end
   local job, gate
   if lane and (is_withheld or not lanes.is_free(q, lane, id)) then
@@ -108,30 +121,26 @@ return function(q, arg)
       lanes.check(q, job.lane)
     end
   end
-  -- Alone and from `wait` the move itself is the first write and fails whole.
-  if q.moves or arg.from ~= "wait" then
-    shapes.check_one(q, "active")
-  end
 
   -- write
   if not flat then
-    pending.drop(q, arg.from, arg.job_id)
+    batch_claims.drop(q, from, id)
     return "ghost"
   end
   if is_withheld then
     return withhold(q, arg, status, job)
   end
   if gate == "back" then
-    pending.drop(q, arg.from, arg.job_id)
+    batch_claims.drop(q, from, id)
     lanes.turn_back(q, job)
     return "turned_back"
   end
-  pending.claim(q, arg.from, id)
+  batch_claims.claim(q, from, id)
   if gate == "enter" then
     lanes.let_in(q, job)
   end
-  leases.take(q, id, arg.token, arg.lease_ms)
-  events.append(q, "active", "jobId", id, "prev", "waiting")
+  leases.take(key, arg.token, arg.lease_ms)
+  events.active(q, id)
   if arg.worker ~= "" then
     call("HSET", key, "processedOn", q.now_text, STARTED, started, PROCESSED_BY, arg.worker)
   else

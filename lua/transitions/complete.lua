@@ -11,13 +11,57 @@
 --- @arg   keep_limit  string=  how many old ones to delete at most; empty for the default
 --- @again job_id
 --- @reply ok | not_found | lease_missing | lease_lost | not_in_state | pending_children | failed_children
+local batch_ends = require("lib.batch_ends")
 local events = require("lib.events")
 local finish = require("lib.finish")
 local flows = require("lib.flows")
+local lanes = require("lib.lanes")
 local retention = require("lib.retention")
+local shapes = require("lib.shapes")
+
+-- The usual end, of a job that was seen to be tied to no more than a lane: what the call has read for all its jobs is
+-- enough to know that it may end. `key` and `number` are those of `batch_ends.plain`.
+local function complete_plain(q, arg, key, number)
+  -- check
+  local id, lane, attempts_made = arg.job_id, arg.lane, arg.attempts_made + 1
+  if not q.can_complete then
+    events.check(q)
+    shapes.check_one(q, "completed")
+    q.can_complete = true
+  end
+  if lane ~= "" then
+    lanes.check_end(q, lane)
+  end
+
+  -- write
+  if not batch_ends.complete_plain(q, id, number) then
+    return "not_in_state"
+  end
+
+  -- settle
+  if not q.has_finished then
+    q.has_finished = true
+    events.trim(q)
+  end
+  if lane ~= "" then
+    lanes.finished(q, lane, id, "completed")
+  end
+  finish.write(q, key, attempts_made, "returnvalue", arg.result)
+  if arg.keep_count ~= "" or arg.keep_age ~= "" then
+    retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
+  end
+  events.completed(q, id, arg.result)
+  return "ok"
+end
 
 return function(q, arg)
   -- check
+  if q.is_plain and arg.attempts_made ~= "" and arg.keep_count ~= "0" then
+    local key, number = batch_ends.plain(q, arg.job_id, arg.token)
+    if key then
+      return complete_plain(q, arg, key, number)
+    end
+  end
   local children = flows.refusal(q, arg.job_id)
   if children then
     return children
@@ -36,6 +80,6 @@ return function(q, arg)
   -- settle
   local keep = retention.of(arg.keep_count, arg.keep_age, arg.keep_limit)
   finish.record(q, job, "completed", arg.result, keep)
-  events.append(q, "completed", "jobId", job.id, "returnvalue", arg.result, "prev", "active")
+  events.completed(q, job.id, arg.result)
   return "ok"
 end

@@ -83,8 +83,10 @@ describe('the Lua tree', () => {
       'lib/jobs.lua unpack(ties)': 'a handful of fields',
       'lib/delays.lua unpack(moved)': 'as many as one call promotes, at most 1,000',
       'lib/jobs.lua unpack(doomed)': 'six keys each of at most 500 jobs',
-      'lib/pending.lua unpack(':
-        'as many as a call has items, fetches, promotes, or adds members of one group: at most 1,000, twice',
+      'lib/batch_adds.lua unpack(':
+        'as many as a call promotes or adds, of members of one group at most 1,000',
+      'lib/batch_claims.lua unpack(': 'as many as a call fetches',
+      'lib/batch_ends.lua unpack(': 'as many as a call has items, at most twice',
       'lib/removal.lua unpack(shapes.places)': 'a fixed list',
       'lib/retention.lua unpack(ids)': 'at most 1,000',
       'queries/group.lua unpack(FIELDS)': 'a fixed list',

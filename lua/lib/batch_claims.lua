@@ -1,0 +1,67 @@
+-- Jobs that a fetch has looked at leave the ready order, and those that it claims become active, all at once. What lies
+-- in `wait` is taken from its end, one after the other. Not opened, everything happens at once.
+
+local batch_claims = {}
+
+-- Kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to this call.
+local claimed, prioritized = {}, {}
+
+function batch_claims.open(q)
+  q.claiming = { waiting = 0, prioritized = 0, claimed = 0 }
+end
+
+-- Write: the job is not ready any more.
+function batch_claims.drop(q, from, id)
+  local claiming = q.claiming
+  if from == "wait" then
+    if claiming then
+      claiming.waiting = claiming.waiting + 1
+    else
+      call("RPOP", q.wait)
+    end
+  elseif claiming then
+    local count = claiming.prioritized + 1
+    prioritized[count], claiming.prioritized = id, count
+  else
+    call("ZREM", q.prioritized, id)
+  end
+end
+
+-- Write: the job is active. Alone, its move from `wait` is one write, which fails whole.
+function batch_claims.claim(q, from, id)
+  local claiming = q.claiming
+  if claiming then
+    local count = claiming.claimed + 1
+    claimed[count], claiming.claimed = id, count
+    if from == "wait" then
+      claiming.waiting = claiming.waiting + 1
+    else
+      batch_claims.drop(q, from, id)
+    end
+  elseif from == "wait" then
+    call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
+  else
+    call("ZREM", q.prioritized, id)
+    call("LPUSH", q.active, id)
+  end
+end
+
+-- Settle: they are where they belong, before anything else is put into `wait`.
+function batch_claims.flush(q)
+  local claiming = q.claiming
+  if not claiming then
+    return
+  end
+  q.claiming = false
+  if claiming.claimed > 0 then
+    call("LPUSH", q.active, unpack(claimed, 1, claiming.claimed))
+  end
+  if claiming.waiting > 0 then
+    call("LTRIM", q.wait, "0", -claiming.waiting - 1)
+  end
+  if claiming.prioritized > 0 then
+    call("ZREM", q.prioritized, unpack(prioritized, 1, claiming.prioritized))
+  end
+end
+
+return batch_claims

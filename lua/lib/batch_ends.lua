@@ -1,0 +1,227 @@
+-- Jobs that end in one call are asked for once and written once: a command costs more than what it does to one job.
+-- `look` reads for all of them before the first, `flush` writes behind the last; a call of one job does all at once.
+--
+-- The lists are kept from call to call: to fill them costs less than to make them. Only their first entries, as many
+-- as are counted, belong to this call.
+
+local keys = require("lib.keys")
+
+local batch_ends = {}
+
+local LOCK, DEPENDENCIES, UNSUCCESSFUL = keys.tail.lock, keys.tail.dependencies, keys.tail.unsuccessful
+
+-- By the number of the item: its job's keys. What else has to be missing for all of them to be plain.
+local records, locks, related = {}, {}, {}
+-- What is to be written: who leaves `active`, which locks are deleted, and where they lie now (score, id …).
+local left, unlocked = {}, {}
+local entries_of = { completed = {}, failed = {} }
+
+-- Where each of the jobs stands among the items, if they are, one after the other, those that have been active the
+-- longest, as they mostly are; nil otherwise.
+local function in_order(ids, count, active)
+  if #active ~= count then
+    return nil
+  end
+  local numbers = {}
+  for i = 1, count do
+    local id = ids[i]
+    if active[count + 1 - i] ~= id or numbers[id] then
+      return nil
+    end
+    numbers[id] = i
+  end
+  return numbers
+end
+
+local function set_of(list)
+  local set = {}
+  for i = 1, #list do
+    set[list[i]] = true
+  end
+  return set
+end
+
+local function look_at_many(q, ids, count)
+  related[1] = q.stalled
+  for i = 1, count do
+    local key = keys.job(q, ids[i])
+    records[i], locks[i] = key, key .. LOCK
+    related[2 * i], related[2 * i + 1] = key .. DEPENDENCIES, key .. UNSUCCESSFUL
+  end
+  local active = call("LRANGE", q.active, -count, -1)
+  local holders = call("MGET", unpack(locks, 1, count))
+  q.is_plain = call("EXISTS", unpack(related, 1, 2 * count + 1)) == 0
+    and call("EXISTS", unpack(records, 1, count)) == count
+  q.suspects = q.is_plain and 0
+  local numbers = in_order(ids, count, active)
+  q.ending = {
+    ids = ids, count = count, holders = holders,
+    -- Who is active, as far as was read; false where one has left.
+    is_in_order = numbers ~= nil, oldest = numbers or set_of(active), oldest_count = #active, numbers = false,
+    left = 0, unlocked = 0, completed = 0, failed = 0,
+  }
+end
+
+-- Check, of the whole batch: its jobs in the order of the items. Mostly all are there, none has children and none is
+-- suspected of having stalled: then `q.is_plain` answers that for all.
+function batch_ends.look(q, ids, count)
+  if count == 1 then
+    -- The record counts four times, so that the sum says which of the four keys there are.
+    local key = keys.job(q, ids[1])
+    records[1], locks[1] = key, key .. LOCK
+    q.is_plain = call("EXISTS", key, key, key, key, q.stalled, key .. DEPENDENCIES, key .. UNSUCCESSFUL) == 4
+    q.suspects = q.is_plain and 0
+    q.ends_one = true
+  elseif count > 1 then
+    look_at_many(q, ids, count)
+  end
+end
+
+-- The number of the job's item; nil for a job that is not in this batch.
+local function number_of(ending, id)
+  local numbers = ending.numbers
+  if not numbers then
+    numbers = {}
+    for i = ending.count, 1, -1 do
+      numbers[ending.ids[i]] = i
+    end
+    ending.numbers = numbers
+  end
+  return numbers[id]
+end
+
+-- Check: who holds the job's lease; nil or false for nobody.
+function batch_ends.holder(q, id)
+  local ending = q.ending
+  local at = ending and number_of(ending, id)
+  if at then
+    return ending.holders[at]
+  end
+  return call("GET", keys.lock(q, id))
+end
+
+-- Whether the job lost its lease in this call.
+function batch_ends.has_unlocked(q, id)
+  local ending = q.ending
+  local at = ending and number_of(ending, id)
+  return at and ending.holders[at] == false or false
+end
+
+local function note_left(ending, id)
+  local count = ending.left + 1
+  left[count], ending.left = id, count
+  ending.oldest[id] = false
+end
+
+local function note_unlocked(ending, at)
+  local count = ending.unlocked + 1
+  unlocked[count], ending.unlocked = locks[at], count
+  ending.holders[at] = false
+end
+
+local function note_finished(q, ending, target, id)
+  local entries, count = entries_of[target], ending[target]
+  entries[count + 1], entries[count + 2] = q.now_text, id
+  ending[target] = count + 2
+end
+
+-- Write: false where the job was not active, or has left in this call.
+function batch_ends.leave_active(q, id)
+  local ending = q.ending
+  local is_here = ending and ending.oldest[id]
+  if is_here then
+    note_left(ending, id)
+    return true
+  end
+  if ending and is_here == false then
+    return false
+  end
+  return call("LREM", q.active, "-1", id) > 0
+end
+
+-- Write: nobody holds it any more.
+function batch_ends.unlock(q, id)
+  local ending = q.ending
+  local at = ending and number_of(ending, id)
+  if at then
+    note_unlocked(ending, at)
+  else
+    call("DEL", keys.lock(q, id))
+  end
+end
+
+-- Write: the job lies among the `completed` or `failed` ones, as of now.
+function batch_ends.finish(q, target, id)
+  local ending = q.ending
+  if ending then
+    note_finished(q, ending, target, id)
+  else
+    call("ZADD", q[target], q.now_text, id)
+  end
+end
+
+-- Check: the key of a plain job that this token may end, and its number, without looking the job up; nil where it has to
+-- be looked at as any other. Only a parent can have been given to it since its worker saw it.
+function batch_ends.plain(q, id, token)
+  local at, holder = 1, nil
+  local ending = q.ending
+  if ending then
+    at = ending.is_in_order and ending.oldest[id]
+    holder = at and ending.holders[at]
+  elseif q.ends_one then
+    holder = call("GET", locks[1])
+  end
+  if holder ~= token or call("HEXISTS", records[at], "parentKey") == 1 then
+    return nil
+  end
+  return records[at], at
+end
+
+-- Write: it leaves `active`, loses its lease, lies among the `completed`. False where it was not active, and then nothing
+-- has changed.
+function batch_ends.complete_plain(q, id, at)
+  local ending = q.ending
+  if ending then
+    local count, entries, entry_count = ending.left + 1, entries_of.completed, ending.completed
+    left[count], ending.left = id, count
+    ending.oldest[id] = false
+    note_unlocked(ending, at)
+    entries[entry_count + 1], entries[entry_count + 2] = q.now_text, id
+    ending.completed = entry_count + 2
+    return true
+  end
+  if call("LREM", q.active, "-1", id) == 0 then
+    return false
+  end
+  call("DEL", locks[1])
+  call("ZADD", q.completed, q.now_text, id)
+  return true
+end
+
+-- Settle: writes what is left to write. Whoever looks into these collections within the call comes here first.
+function batch_ends.flush(q)
+  local ending = q.ending
+  if not ending then
+    return
+  end
+  q.ending = false
+  local count = ending.left
+  if count > 0 and count == ending.oldest_count then
+    call("LTRIM", q.active, "0", -count - 1)
+  else
+    for i = 1, count do
+      call("LREM", q.active, "-1", left[i])
+    end
+  end
+  if ending.unlocked > 0 then
+    call("DEL", unpack(unlocked, 1, ending.unlocked))
+  end
+  if ending.completed > 0 then
+    call("ZADD", q.completed, unpack(entries_of.completed, 1, ending.completed))
+  end
+  if ending.failed > 0 then
+    call("ZADD", q.failed, unpack(entries_of.failed, 1, ending.failed))
+  end
+end
+
+return batch_ends
