@@ -13,9 +13,8 @@ local batch_claims = require("lib.batch_claims")
 local batch_ends = require("lib.batch_ends")
 local delays = require("lib.delays")
 local events = require("lib.events")
+local exchange_outcome = require("lib.exchange_outcome")
 local items = require("lib.items")
-local jobs = require("lib.jobs")
-local keys = require("lib.keys")
 local lane_writing = require("lib.lane_writing")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
@@ -26,11 +25,7 @@ local claim = require("transitions.claim")
 local retry = require("transitions.retry")
 
 -- What lanes have let out in this call is where a fetch finds it.
-local function show_released(q)
-  if q.lane_books then
-    lane_writing.push_all(q)
-  end
-end
+local show_released = lane_writing.push_all
 
 -- Whoever retries at once competes with what has come due meanwhile, so that goes first.
 local function promote_first(q)
@@ -200,12 +195,11 @@ local function run(q, arg, batch)
   batch_ends.look(q, items.firsts(batch))
   local refused = items.refused(q, batch, transitions)
   batch_ends.flush(q)
-  local outcome = {
-    refused = refused, count = 0, ids = {}, records = {}, ghosts = {},
-    turned_back = 0, limit_max = false, limit_ms = false, limited_ms = 0, due = 0, is_more = false, trouble = "",
-  }
+  local outcome = exchange_outcome.new(refused)
   -- Before the fetch: an expired child may release its parent into this queue. Tidying up refuses nothing.
-  pcall(retention.apply, q)
+  if q.retention_asked then
+    pcall(retention.apply, q)
+  end
   local is_done, err = pcall(look_for_work, q, arg, outcome)
   if not is_done then
     outcome.trouble = items.message(err)
@@ -217,79 +211,9 @@ local function run(q, arg, batch)
   return outcome
 end
 
--- Numbers of milliseconds, mostly none.
-local function whole(number)
-  return number == 0 and "0" or string.format("%.0f", number)
-end
-
-local function reply_of(refused, records, ghosts, limited_ms, due, is_more, trouble)
-  return "[" .. items.text(refused) .. "," .. items.text(records) .. "," .. items.text(ghosts) .. ',"' .. limited_ms
-    .. '","' .. due .. '","' .. is_more .. '",' .. (trouble == "" and '""' or cjson.encode(trouble)) .. "]"
-end
-
-local function render(_, outcome)
-  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
-    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
-end
-
-local function append(list, others)
-  local count = #list
-  for i = 1, #others do
-    list[count + i] = others[i]
-  end
-end
-
--- Only ids are kept for a call that is sent again: the list of ids, the others behind it, and last where each ends.
--- Mostly there is nothing but ids.
-local function keep(outcome)
-  local kept, id_count, refused_count = outcome.ids, outcome.count, #outcome.refused
-  append(kept, outcome.refused)
-  append(kept, outcome.ghosts)
-  local count = #kept
-  kept[count + 1], kept[count + 2] = whole(outcome.limited_ms), whole(math.floor(outcome.due))
-  kept[count + 3], kept[count + 4] = outcome.is_more and "1" or "", outcome.trouble
-  kept[count + 5], kept[count + 6] = id_count, id_count + refused_count
-  return cmsgpack.pack(kept)
-end
-
--- The worker counts the start itself, from the record as it was before the claim.
-local function forget_start(flat)
-  for i = 1, #flat, 2 do
-    if flat[i] == jobs.field.attempts_started then
-      flat[i + 1] = tostring(math.max((tonumber(flat[i + 1]) or 0) - 1, 0))
-    end
-  end
-end
-
-local function part(list, first, last)
-  local taken = {}
-  for i = first, last do
-    taken[#taken + 1] = list[i]
-  end
-  return taken
-end
-
--- Jobs whose lease this worker still has are read anew.
-local function again(q, packed, arg)
-  local kept = cmsgpack.unpack(packed)
-  local count = #kept - 6
-  local ids_end, refused_end = kept[count + 5], kept[count + 6]
-  local records = {}
-  for i = 1, ids_end do
-    local id = kept[i]
-    local flat = (arg.token == "0" or call("GET", keys.lock(q, id)) == arg.token) and jobs.read(q, id)
-    if flat then
-      forget_start(flat)
-      records[#records + 1], records[#records + 2] = id, flat
-    end
-  end
-  return reply_of(part(kept, ids_end + 1, refused_end), records, part(kept, refused_end + 1, count),
-    kept[count + 1], kept[count + 2], kept[count + 3], kept[count + 4])
-end
-
 return {
   run = run,
-  render = render,
-  keep = keep,
-  again = again,
+  render = exchange_outcome.render,
+  keep = exchange_outcome.keep,
+  again = exchange_outcome.again,
 }

@@ -13,7 +13,7 @@ return {
     call("HSET", q.meta, "paused", 1)
     call("DEL", q.marker)
     events.append(q, "paused")
-    queue.settings(q).is_paused = true
+    queue.change(q, "is_paused", true)
     return {}
   end,
   render = items.as_is,

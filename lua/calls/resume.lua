@@ -31,7 +31,7 @@ return {
 
     -- write
     call("HDEL", q.meta, "paused")
-    queue.settings(q).is_paused = false
+    queue.change(q, "is_paused", false)
     local left = unpark(q)
     if call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0 then
       signals.work_always(q)

@@ -7,12 +7,13 @@ local events = {}
 
 -- The cap is stored with the queue so that every client trims alike; the first writer sets the default.
 local function max_events(q)
-  local settings = queue.settings(q)
-  if not settings.max_events then
-    settings.max_events = queue.default_max_events
-    call("HSET", q.meta, "opts.maxLenEvents", settings.max_events)
+  local most = queue.settings(q).max_events
+  if not most then
+    most = queue.default_max_events
+    call("HSET", q.meta, "opts.maxLenEvents", most)
+    queue.change(q, "max_events", most)
   end
-  return settings.max_events
+  return most
 end
 
 function events.append(q, name, ...)

@@ -53,7 +53,7 @@ function lane_rules.set(q, changes)
   }, " ")
   if text ~= queue.settings(q).lanes then
     call("HSET", q.meta, "yoke.lanes", text)
-    queue.settings(q).lanes = text
+    queue.change(q, "lanes", text)
   end
 end
 

@@ -9,6 +9,8 @@ local queue = {}
 -- are kept from call to call; beyond so many queues it forgets them all and begins again.
 local MOST_ROOTS = 100
 local names_of, root_count = {}, 0
+-- What was last read of each queue's settings, flat, and what was made of it: they hardly ever change.
+local read_of = {}
 
 local function names(root)
   local known = names_of[root]
@@ -16,7 +18,7 @@ local function names(root)
     return known
   end
   if root_count == MOST_ROOTS then
-    names_of, root_count = {}, 0
+    names_of, read_of, root_count = {}, {}, 0
   end
   local built = setmetatable({}, {
     __index = function(built, name)
@@ -76,18 +78,24 @@ function queue.other(q, root)
   return other
 end
 
--- Reads the settings once. Cheap to call again.
-function queue.settings(q)
-  local settings = q.settings_read
-  if settings then
-    return settings
+local function is_same(list, other)
+  if #list ~= #other then
+    return false
   end
-  -- Mostly there are two fields or three: all of them are read quicker than eight that are mostly missing.
-  local flat, row = call("HGETALL", q.meta), {}
+  for i = 1, #list do
+    if list[i] ~= other[i] then
+      return false
+    end
+  end
+  return true
+end
+
+local function settings_from(flat)
+  local row = {}
   for i = 1, #flat, 2 do
     row[flat[i]] = flat[i + 1]
   end
-  settings = {
+  return {
     is_paused = row.paused and true or false,
     concurrency = row.concurrency and tonumber(row.concurrency),
     limit_max = row.max and tonumber(row.max),
@@ -97,8 +105,33 @@ function queue.settings(q)
     lanes = row["yoke.lanes"],
     keep_groups = row["yoke.keepGroups"],
   }
-  q.settings_read = settings
-  return settings
+end
+
+-- Reads the settings once. Cheap to call again. Not to be changed by who gets them: see `queue.change`.
+function queue.settings(q)
+  local settings = q.settings_read
+  if settings then
+    return settings
+  end
+  -- Mostly there are two fields or three: all of them are read quicker than eight that are mostly missing.
+  local flat = call("HGETALL", q.meta)
+  local last = read_of[q.root]
+  if not last or not is_same(flat, last.flat) then
+    last = { flat = flat, settings = settings_from(flat) }
+    read_of[q.root] = last
+  end
+  q.settings_read = last.settings
+  return last.settings
+end
+
+-- This call has written one of them.
+function queue.change(q, name, value)
+  local changed = {}
+  for other, kept in pairs(queue.settings(q)) do
+    changed[other] = kept
+  end
+  changed[name] = value
+  q.settings_read = changed
 end
 
 -- Paused, or as many active as the queue may have: a push then leaves no marker.

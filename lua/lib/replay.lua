@@ -17,29 +17,42 @@ local KEPT_MS = "300000"
 -- again, it is refused rather than done twice.
 local MOST_KEPT = 256
 
--- Mostly a client waits for one call alone. Its outcome is kept as text behind this sign and two numbers, the floor
--- and its own; several are packed.
-local ALONE = "1"
+-- Mostly a client waits for one call alone. Its outcome is kept as text behind two numbers, the floor and its own;
+-- those of several are packed behind this sign.
+local SEVERAL = "n"
 
-local function recall(stored)
-  if string.sub(stored, 1, 1) ~= ALONE then
-    return cmsgpack.unpack(string.sub(stored, 2))
-  end
-  local _, last, floor, sequence = string.find(stored, "^1(%d+) (%d+) ")
-  return { tonumber(floor), tonumber(sequence), string.sub(stored, last + 1) }
+-- What is kept of a client: the floor, then number and outcome of each call.
+local function unpack_several(stored)
+  return cmsgpack.unpack(string.sub(stored, 2))
 end
 
--- Keeps the outcome for a repetition, beside those that the client still waits for, oldest first. Not being able
--- to is no reason to tell the client that its call failed.
-local function remember(key, past, floor, sequence, kept)
-  floor = past and math.max(floor, past[1]) or floor
-  -- The client waits for nothing else: there is nothing to carry over.
-  if not past or past[#past - 1] <= floor then
-    call("SET", key, ALONE .. clock.text(floor) .. " " .. clock.text(sequence) .. " " .. kept, "PX", KEPT_MS)
-    return
+-- The floor, the number of the latest call, and the outcome of the one with this number, if it is there.
+local function recall(stored, sequence)
+  local floor, latest, first = string.match(stored, "^(%d+) (%d+) ()")
+  if floor then
+    latest = tonumber(latest)
+    return tonumber(floor), latest, latest == sequence and string.sub(stored, first) or nil
+  end
+  local past = unpack_several(stored)
+  for i = 2, #past, 2 do
+    if past[i] == sequence then
+      return past[1], past[#past - 1], past[i + 1]
+    end
+  end
+  return past[1], past[#past - 1], nil
+end
+
+-- All that the client still waits for, oldest first, with this outcome behind them.
+local function pack_several(stored, floor, sequence, kept)
+  local past
+  local only, first = string.match(stored, "^%d+ (%d+) ()")
+  if only then
+    past = { floor, tonumber(only), string.sub(stored, first) }
+  else
+    past = unpack_several(stored)
   end
   local memory = { floor }
-  for i = 2, past and #past or 0, 2 do
+  for i = 2, #past, 2 do
     if past[i] > floor then
       memory[#memory + 1], memory[#memory + 2] = past[i], past[i + 1]
     end
@@ -49,7 +62,20 @@ local function remember(key, past, floor, sequence, kept)
     table.remove(memory, 2)
   end
   memory[#memory + 1], memory[#memory + 2] = sequence, kept
-  call("SET", key, "n" .. cmsgpack.pack(memory), "PX", KEPT_MS)
+  return SEVERAL .. cmsgpack.pack(memory)
+end
+
+-- Keeps the outcome for a repetition, beside those that the client still waits for. Not being able to is no reason to
+-- tell the client that its call failed.
+local function remember(key, stored, latest, floor, sequence, kept)
+  local text
+  -- The client waits for nothing else: there is nothing to carry over.
+  if latest <= floor then
+    text = clock.text(floor) .. " " .. clock.text(sequence) .. " " .. kept
+  else
+    text = pack_several(stored, floor, sequence, kept)
+  end
+  call("SET", key, text, "PX", KEPT_MS)
 end
 
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome
@@ -92,16 +118,17 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   sequence, floor = tonumber(sequence), tonumber(floor)
 
   local stored = call("GET", key)
-  local past = stored and recall(stored)
-  if past then
-    for i = 2, #past, 2 do
-      if past[i] == sequence then
-        return { "ok", q.now_text, replied_again(handler, q, past[i + 1], arg) }
-      end
+  local latest = 0
+  if stored then
+    local past_floor, outcome
+    past_floor, latest, outcome = recall(stored, sequence)
+    if outcome then
+      return { "ok", q.now_text, replied_again(handler, q, outcome, arg) }
     end
-    if sequence <= past[1] then
+    if sequence <= past_floor then
       return { "stale", q.now_text }
     end
+    floor = math.max(floor, past_floor)
   end
 
   local layout = queue.settings(q).layout
@@ -116,7 +143,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if not is_done then
     error(outcome, 0)
   end
-  pcall(remember, key, past, floor, sequence, kept_of(handler, outcome))
+  pcall(remember, key, stored, latest, floor, sequence, kept_of(handler, outcome))
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end
 

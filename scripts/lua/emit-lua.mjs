@@ -47,13 +47,13 @@ function entryText(tree, call) {
   }
   const first = 5;
   lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
-  if (call.items.length > 0) {
-    lines.push(
-      `local batch = { argv = argv, first = ${first + call.args.length}, readers = readers_of_${call.name}, lengths = lengths_of_${call.name} }`,
-    );
-  }
+  if (call.items.length > 0) lines.push(`batch_of_${call.name}.argv = argv`);
   const last =
-    call.items.length > 0 ? ', batch' : call.hasRest ? `, { unpack(argv, ${first + call.args.length}) }` : '';
+    call.items.length > 0
+      ? `, batch_of_${call.name}`
+      : call.hasRest
+        ? `, { unpack(argv, ${first + call.args.length}) }`
+        : '';
   const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
   lines.push(
     `return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${last})`,
@@ -61,12 +61,12 @@ function entryText(tree, call) {
   );
   const setup =
     call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
-  return setup + readersText(tree, call) + lines.join('\n');
+  return setup + readersText(tree, call, first + call.args.length) + lines.join('\n');
 }
 
-// For each verb a function that reads one item into a table of its own, and says where the next one begins; a short
-// form also says which verb it stands for. The shortest leaves in the table what the one before it had.
-function readersText(tree, call) {
+// What a call knows of its items: where they begin, how long each is, and for each verb a function that reads one item
+// into a table of its own and says where the next one begins; a short form also says which verb it stands for. The shortest leaves in the table what the one before it had.
+function readersText(tree, call, first) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
   const readText = (fields, count, verb) =>
@@ -106,7 +106,7 @@ function readersText(tree, call) {
     setups[setups.length - 1] += `${forms.join(',\n')} } end)()\n`;
     return readers;
   });
-  return `${setups.join('')}local readers_of_${call.name} = { ${readers.join(',\n')} }\nlocal lengths_of_${call.name} = { ${lengths.join(', ')} }\n`;
+  return `${setups.join('')}local batch_of_${call.name} = { first = ${first}, readers = { ${readers.join(',\n')} },\nlengths = { ${lengths.join(', ')} }, argv = false }\n`;
 }
 
 /** The transitions among a call's items; the others are shapes of its own. */

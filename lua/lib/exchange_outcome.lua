@@ -1,0 +1,86 @@
+-- What came of a worker's exchange: the reply, and what is kept of it for a call that is sent again.
+
+local items = require("lib.items")
+local jobs = require("lib.jobs")
+local keys = require("lib.keys")
+
+local exchange_outcome = {}
+
+-- `refused` is that of the finishes. `records` are ids and records of the jobs that were claimed, `ghosts` ids that had
+-- to be dropped.
+function exchange_outcome.new(refused)
+  return {
+    refused = refused, count = 0, ids = {}, records = {}, ghosts = {},
+    turned_back = 0, limit_max = false, limit_ms = false, limited_ms = 0, due = 0, is_more = false, trouble = "",
+  }
+end
+
+-- Numbers of milliseconds, mostly none.
+local function whole(number)
+  return number == 0 and "0" or string.format("%.0f", number)
+end
+
+local function reply_of(refused, records, ghosts, limited_ms, due, is_more, trouble)
+  return "[" .. items.text(refused) .. "," .. items.text(records) .. "," .. items.text(ghosts) .. ',"' .. limited_ms
+    .. '","' .. due .. '","' .. is_more .. '",' .. (trouble == "" and '""' or cjson.encode(trouble)) .. "]"
+end
+
+local function has_ids_only(outcome)
+  return #outcome.refused == 0 and #outcome.ghosts == 0 and outcome.limited_ms == 0 and outcome.due == 0
+    and not outcome.is_more and outcome.trouble == ""
+end
+
+function exchange_outcome.render(_, outcome)
+  if has_ids_only(outcome) then
+    return "[[]," .. items.text(outcome.records) .. ',[],"0","0","",""]'
+  end
+  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
+    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
+end
+
+-- Records are not kept, only ids: mostly they are all there is to keep.
+local IDS_ONLY, ALL = "i", "a"
+
+function exchange_outcome.keep(outcome)
+  if has_ids_only(outcome) then
+    return IDS_ONLY .. cmsgpack.pack(outcome.ids)
+  end
+  return ALL .. cmsgpack.pack({
+    outcome.ids, outcome.refused, outcome.ghosts, whole(outcome.limited_ms), whole(math.floor(outcome.due)),
+    outcome.is_more and "1" or "", outcome.trouble,
+  })
+end
+
+-- The worker counts the start itself, from the record as it was before the claim.
+local function forget_start(flat)
+  for i = 1, #flat, 2 do
+    if flat[i] == jobs.field.attempts_started then
+      flat[i + 1] = tostring(math.max((tonumber(flat[i + 1]) or 0) - 1, 0))
+    end
+  end
+end
+
+-- Jobs whose lease this worker still has are read anew.
+local function read_anew(q, ids, token)
+  local records = {}
+  for i = 1, #ids do
+    local id = ids[i]
+    local flat = (token == "0" or call("GET", keys.lock(q, id)) == token) and jobs.read(q, id)
+    if flat then
+      forget_start(flat)
+      records[#records + 1], records[#records + 2] = id, flat
+    end
+  end
+  return records
+end
+
+function exchange_outcome.again(q, text, arg)
+  local kept = cmsgpack.unpack(string.sub(text, 2))
+  if string.sub(text, 1, 1) == IDS_ONLY then
+    kept = { kept, {}, {}, "0", "0", "", "" }
+  end
+  local records = read_anew(q, kept[1], arg.token)
+  return reply_of(kept[2], records, kept[3], kept[4], kept[5], kept[6], kept[7])
+end
+
+return exchange_outcome
