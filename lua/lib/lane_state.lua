@@ -58,6 +58,22 @@ local function known_lanes(q)
   return known
 end
 
+-- What this call has to write when it ends.
+local function books(q)
+  local kept = q.lane_books
+  if not kept then
+    kept = { changed = {}, handed = {}, waiting = {}, pushed = {} }
+    q.lane_books = kept
+  end
+  return kept
+end
+
+-- Who is out of a lane that this call has handed over from one job to the next without opening it; nil for others.
+local function handed_text(q, name)
+  local kept = q.lane_books
+  return kept and kept.handed[name]
+end
+
 -- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
 -- read; most lanes never need it as a list.
 function lane_state.open(q, name)
@@ -66,12 +82,18 @@ function lane_state.open(q, name)
     return lane
   end
   local rules = lane_rules.of(q)
-  local text = call("HGET", q.lane_out, name) or ""
+  local handed = handed_text(q, name)
+  local text = handed or call("HGET", q.lane_out, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
     name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,
     is_listed = text ~= "", concurrency = rules.concurrency, own_concurrency = false, is_paused = false, is_halted = false,
   }
+  if handed then
+    lane.out, lane.has_new_out, lane.is_listed = ids_of(handed), true, true
+    books(q).handed[name] = nil
+    books(q).changed[lane] = true
+  end
   if rules.uses_own then
     read_own(lane, call("HGET", q.lane_settings, name))
     lane.concurrency = lane.own_concurrency or rules.concurrency
@@ -97,7 +119,7 @@ end
 function lane_state.is_out_alone(q, name, id)
   local lane = known_lanes(q)[name]
   if not lane and not lane_rules.of(q).uses_own then
-    return call("HGET", q.lane_out, name) == text_of_one(id)
+    return (handed_text(q, name) or call("HGET", q.lane_out, name)) == text_of_one(id)
   end
   lane = lane or lane_state.open(q, name)
   return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
@@ -148,6 +170,23 @@ function lane_state.check_end(q, name)
   lane_state.open(q, name)
 end
 
+-- Check: the same where a job that is out alone hands its lane over to the next, as nearly always. True if it is so
+-- and the lane need not be opened.
+function lane_state.check_hand_over(q, name, id)
+  lane_state.check_keys(q)
+  local rules = lane_rules.of(q)
+  if rules.concurrency == 1 and not rules.uses_own and rules.ordering_delay == 0 and lane_state.is_out_alone(q, name, id) then
+    return not known_lanes(q)[name]
+  end
+  lane_state.open(q, name)
+  return false
+end
+
+-- The lane, which is not open, has this job out now, or nobody and nothing left.
+function lane_state.hand_over(q, name, id)
+  books(q).handed[name] = id and text_of_one(id) or ""
+end
+
 -- Check: all that it has to write when one comes or comes back.
 function lane_state.check(q, name)
   lane_state.check_keys(q)
@@ -181,16 +220,6 @@ function lane_state.position(lane, id)
     end
   end
   return nil
-end
-
--- What this call has to write when it ends.
-local function books(q)
-  local kept = q.lane_books
-  if not kept then
-    kept = { changed = {}, waiting = {}, pushed = {} }
-    q.lane_books = kept
-  end
-  return kept
 end
 
 -- The lane is to be written. Also where only its end is to be noticed.
@@ -262,20 +291,29 @@ function lane_state.drop_resting(q, lane, member)
   return true
 end
 
--- Takes the first of those that rest; its id, or nil. A key that holds something else has nobody resting: whoever
--- ends a job must not fail for it.
-function lane_state.pop(q, lane)
-  local is_read, first = pcall(call, "ZPOPMIN", lane.key)
+-- Takes the first of those that rest under this key; its id, or nil. A key that holds something else has nobody
+-- resting: whoever ends a job must not fail for it.
+function lane_state.pop_first(q, key)
+  local is_read, first = pcall(call, "ZPOPMIN", key)
   if not is_read and not shapes.is_wrong_type(first) then
     error(first, 0)
   end
   if not is_read or not first[1] then
-    lane.resting = 0
     return nil
   end
-  count(lane, -1)
-  local id = lane_state.id_of(first[1])
-  lane_state.set_waiting(q, id, false)
+  local id = string.sub(first[1], WIDTH + 1)
+  books(q).waiting[id] = false
+  return id
+end
+
+-- The same of an open lane.
+function lane_state.pop(q, lane)
+  local id = lane_state.pop_first(q, lane.key)
+  if id then
+    count(lane, -1)
+  else
+    lane.resting = 0
+  end
   return id
 end
 

@@ -59,8 +59,16 @@ local function is_alive(lane)
   return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
 end
 
-local function write_lanes(q, changed)
+local function write_lanes(q, changed, handed)
   local out, none_out, listed, ended, count_out = {}, {}, {}, {}, 0
+  for name, text in pairs(handed) do
+    if text ~= "" then
+      out[count_out + 1], out[count_out + 2] = name, text
+      count_out = count_out + 2
+    else
+      none_out[#none_out + 1], ended[#ended + 1] = name, name
+    end
+  end
   for lane in pairs(changed) do
     if lane.has_new_out then
       lane.has_new_out = false
@@ -97,7 +105,7 @@ function lane_writing.flush(q)
     lane_writing.push_all(q)
     q.lane_books = false
     write_waiting(q, kept.waiting)
-    write_lanes(q, kept.changed)
+    write_lanes(q, kept.changed, kept.handed)
   end
 end
 

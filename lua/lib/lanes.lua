@@ -9,6 +9,7 @@
 
 local clock = require("lib.clock")
 local jobs = require("lib.jobs")
+local keys = require("lib.keys")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
@@ -22,16 +23,17 @@ local MOST_GHOSTS = 1000
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 
--- Check: a job of this lane comes or comes back; and: it ends.
+-- Check: a job of this lane comes or comes back; it ends; it ends and hands over.
 lanes.check = lane_state.check
 lanes.check_end = lane_state.check_end
+lanes.check_hand_over = lane_state.check_hand_over
 
 -- What was let out lies in the ready order when the call ends; for whoever looks there before.
 lanes.push_all = lane_writing.push_all
 
 -- Puts the job where ready jobs are. False if it has no record any more: somebody who knows nothing of lanes has
 -- removed it.
-local function let_out(q, lane, id, priority)
+local function make_ready(q, id, priority)
   if not priority then
     local row = jobs.fields(q, id, "priority", jobs.field.lane)
     if not row or not row[2] then
@@ -39,7 +41,6 @@ local function let_out(q, lane, id, priority)
     end
     priority = tonumber(row[1]) or 0
   end
-  lane_state.add_out(q, lane, id)
   lane_state.push(q, id, priority)
   q.lanes_moved_on = q.lanes_moved_on + 1
   local released = q.lane_released
@@ -48,6 +49,14 @@ local function let_out(q, lane, id, priority)
     q.lane_released = released
   end
   released[id] = true
+  return true
+end
+
+local function let_out(q, lane, id, priority)
+  if not make_ready(q, id, priority) then
+    return false
+  end
+  lane_state.add_out(q, lane, id)
   return true
 end
 
@@ -194,6 +203,21 @@ function lanes.turn_back(q, job)
   local was_out = lane_state.drop(q, lane, job.id)
   rest(q, lane, job, was_out and job.has_run)
   release(q, lane)
+end
+
+-- Settle: the only one that was out has completed and the next goes, after `lanes.check_hand_over`.
+function lanes.hand_over(q, name)
+  local key = keys.lane(q, name)
+  for _ = 1, MOST_GHOSTS do
+    local next_id = lane_state.pop_first(q, key)
+    if not next_id or make_ready(q, next_id) then
+      lane_state.hand_over(q, name, next_id)
+      return
+    end
+  end
+  -- Nobody is out and perhaps some rest: opened, the lane stays listed, and its upkeep goes on with it.
+  lane_state.hand_over(q, name, nil)
+  lane_state.open(q, name)
 end
 
 -- Settle: the job has finished for good, and the lane goes on, or halts where the queue wants that.

@@ -19,7 +19,8 @@ local leases = require("lib.leases")
 local shapes = require("lib.shapes")
 
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
-local GROUP, LANE, PROCESSED_BY = jobs.field.group, jobs.field.lane, jobs.field.processed_by
+local GROUP, PROCESSED_BY = jobs.field.group, jobs.field.processed_by
+local LANE, ORDER, SEQUENCE = jobs.field.lane, jobs.field.order, jobs.field.lane_sequence
 
 -- A settled member is put where it belongs, a cancelled one is erased.
 local function withhold(q, arg, status, job)
@@ -43,9 +44,9 @@ local function in_lane(id, flat)
     local field, value = flat[i], flat[i + 1]
     if field == LANE then
       job.lane = value
-    elseif field == jobs.field.order then
+    elseif field == ORDER then
       job.order = value
-    elseif field == jobs.field.lane_sequence then
+    elseif field == SEQUENCE then
       job.sequence = value
     elseif field == STARTED then
       job.has_run = true
@@ -54,9 +55,12 @@ local function in_lane(id, flat)
   return job
 end
 
--- A job that has never run and is tied to nothing has these fields and no other, in this order, whoever added it.
+-- A job that has never run and is tied to nothing has these fields and no other, in this order, whoever added it. One
+-- of a lane has its lane behind them, and its place there.
 local function is_fresh(flat)
-  return #flat == 12 and flat[1] == "name" and flat[3] == "data" and flat[5] == "opts" and flat[7] == "timestamp"
+  local count = #flat
+  return (count == 12 or (count == 16 or count == 18 and flat[17] == SEQUENCE) and flat[13] == LANE and flat[15] == ORDER)
+    and flat[1] == "name" and flat[3] == "data" and flat[5] == "opts" and flat[7] == "timestamp"
     and flat[9] == "delay" and flat[11] == "priority"
 end
 
@@ -100,7 +104,7 @@ return function(q, arg)
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
     if is_fresh(flat) then
-      bytes = #flat[4]
+      bytes, lane = #flat[4], flat[14]
     else
       started, bytes, is_deferred, lane, tie = read_ties(flat)
     end

@@ -29,9 +29,7 @@ local function complete_plain(q, arg, key, number)
     shapes.check_one(q, "completed")
     q.can_complete = true
   end
-  if lane ~= "" then
-    lanes.check_end(q, lane)
-  end
+  local hands_over = lane ~= "" and lanes.check_hand_over(q, lane, id)
 
   -- write
   if not batch_ends.complete_plain(q, id, number) then
@@ -43,7 +41,9 @@ local function complete_plain(q, arg, key, number)
     q.has_finished = true
     events.trim(q)
   end
-  if lane ~= "" then
+  if hands_over then
+    lanes.hand_over(q, lane)
+  elseif lane ~= "" then
     lanes.finished(q, lane, id, "completed")
   end
   finish.write(q, key, attempts_made, "returnvalue", arg.result)
