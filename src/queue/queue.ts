@@ -3,10 +3,10 @@
 
 import { randomUUID } from 'node:crypto';
 import { Job } from '../core/job.ts';
-import { encodeAdd } from '../core/job-adding.ts';
+import { encodeAdd, placeJob } from '../core/job-adding.ts';
 import type { FinishSettings } from '../core/job-host.ts';
 import { defaultFinishSettings } from '../core/job-host.ts';
-import { BulkAddError, type RefusedJob, yokeError } from '../model/errors.ts';
+import { yokeError } from '../model/errors.ts';
 import { assertJobName } from '../model/names.ts';
 import type { JobsOptions, ResolvedJobOptions } from '../model/options/job-options.ts';
 import { resolveJobOptions } from '../model/options/job-options.ts';
@@ -19,10 +19,9 @@ import { assertSize, encodePayload, type JobProgress } from '../model/payload.ts
 import { validateWith } from '../model/schema.ts';
 import type { FinishedStatus } from '../model/states.ts';
 import { version } from '../model/version.ts';
-import type { Added } from '../store/add-batch.ts';
 import { groupFields } from '../store/group-store.ts';
-import type { NewJob } from '../store/job-store.ts';
 import { jobIdsByKeys } from '../store/orphans.ts';
+import { BulkAdd } from './bulk-add.ts';
 import { QueueLanes } from './queue-lanes.ts';
 
 export type CleanType =
@@ -50,14 +49,6 @@ type DataOf<T> = T extends Job<infer D, infer _R, infer _N> ? D : T;
 type ResultOf<T, R> = T extends Job<any, infer JR, any> ? JR : R;
 // biome-ignore lint/suspicious/noExplicitAny: as above for the name.
 type NameOf<T, N extends string> = T extends Job<any, any, infer JN> ? JN : N;
-
-/** A job that has been checked and encoded, but not sent. */
-interface Prepared<D, N extends string> {
-  readonly name: N;
-  readonly data: D;
-  readonly options: ResolvedJobOptions;
-  readonly arg: NewJob;
-}
 
 export class Queue<
   // biome-ignore lint/suspicious/noExplicitAny: the defaults of BullMQ's own generics.
@@ -104,10 +95,12 @@ export class Queue<
   ): Promise<Job<DataType, ResultType, NameType>> {
     this.#assertOpen();
     const checked = this.#checked(data);
-    const prepared = this.#prepare(name, checked instanceof Promise ? await checked : checked, opts);
-    const added = await this.jobs.add(prepared.arg);
-    const job = this.#jobOf(prepared);
-    this.#place(job, prepared, added);
+    const payload = checked instanceof Promise ? await checked : checked;
+    const options = this.#resolve(name, opts);
+    const arg = encodeAdd(name, payload, options);
+    const { id, at } = await this.jobs.add(arg);
+    const job = new Job<DataType, ResultType, NameType>(this, name, payload, options.stored as JobsOptions);
+    placeJob(job, arg, id, at);
     this.emit('waiting', job);
     return job;
   }
@@ -117,32 +110,15 @@ export class Queue<
     jobs: { name: NameType; data: DataType; opts?: JobsOptions }[],
   ): Promise<Job<DataType, ResultType, NameType>[]> {
     this.#assertOpen();
-    const prepared: Prepared<DataType, NameType>[] = [];
+    const bulk = new BulkAdd<DataType, ResultType, NameType>(this);
     // All are checked before the first is sent: a mistake in one adds none.
     for (const { name, data, opts } of jobs) {
       const checked = this.#checked(data);
-      prepared.push(this.#prepare(name, checked instanceof Promise ? await checked : checked, opts));
+      const payload = checked instanceof Promise ? await checked : checked;
+      const options = this.#resolve(name, opts);
+      bulk.take(encodeAdd(name, payload, options), payload, options);
     }
-    const answered = this.jobs.addAll(prepared.map(({ arg }) => arg));
-    // Made while the server works.
-    const made = prepared.map((entry) => this.#jobOf(entry));
-    const outcomes = await answered;
-    const refused: RefusedJob[] = [];
-    const added: string[] = [];
-    outcomes.forEach((outcome, index) => {
-      if ('error' in outcome) {
-        refused.push({ index, error: outcome.error as Error });
-        return;
-      }
-      this.#place(made[index]!, prepared[index]!, outcome);
-      added.push(outcome.id);
-    });
-    if (refused.length > 0) {
-      if (added.length === 0 && refused.every(({ error }) => error === refused[0]!.error))
-        throw refused[0]!.error;
-      throw new BulkAddError(added, refused);
-    }
-    return made;
+    return bulk.send();
   }
 
   async pause(): Promise<void> {
@@ -314,24 +290,9 @@ export class Queue<
       : data;
   }
 
-  #prepare(name: NameType, data: DataType, opts: JobsOptions | undefined): Prepared<DataType, NameType> {
+  #resolve(name: NameType, opts: JobsOptions | undefined): ResolvedJobOptions {
     assertJobName(name);
-    const options = resolveJobOptions(opts, this.jobsOpts, this.#options);
-    return { name, data, options, arg: encodeAdd(name, data, options) };
-  }
-
-  #jobOf({ name, data, options }: Prepared<DataType, NameType>): Job<DataType, ResultType, NameType> {
-    return new Job<DataType, ResultType, NameType>(this, name, data, options.stored as JobsOptions);
-  }
-
-  // The server decides on ids, and on the time of creation unless the caller has.
-  #place(job: Job, { arg, options }: Prepared<DataType, NameType>, { id, at }: Added): void {
-    job.id = id;
-    if (options.timestamp === undefined) job.timestamp = at;
-    if (arg.lane !== undefined) {
-      job.lane = arg.lane;
-      job.orderMs = arg.order ? Number(arg.order) : at;
-    }
+    return resolveJobOptions(opts, this.jobsOpts, this.#options);
   }
 
   async #writeMeta(): Promise<void> {

@@ -1,6 +1,6 @@
 // Adds made together, one call.
 
-import { CallBatch, type Wish } from './call-batch.ts';
+import { type Asker, CallBatch, type Wish } from './call-batch.ts';
 import { type AddArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
@@ -19,40 +19,26 @@ export interface Added {
   readonly at: number;
 }
 
-/** What became of one of many: added, or the reason why not. */
-export type AddOutcome = Added | { readonly error: unknown };
+/** Is told of each of its jobs: added, or refused. */
+export interface Adder extends Asker {
+  /** `id` and `at` as above. */
+  added(id: string, at: number, place: number): void;
+}
 
-export class AddBatch extends CallBatch<NewJob, Added> {
+export class AddBatch extends CallBatch<NewJob, Adder> {
   constructor(session: Session) {
     super(session, addManyCall);
   }
 
   add(arg: NewJob): Promise<Added> {
-    return new Promise((resolve, reject) => {
-      this.wish({ arg, askedAt: performance.now(), resolve, reject });
+    return new Promise((resolve, refused) => {
+      this.wish(arg, { added: (id, at) => resolve({ id, at }), refused });
     });
   }
 
-  /** Many at once, without a promise for each; an outcome for each, in their order. Never rejects. */
-  addAll(args: readonly NewJob[]): Promise<AddOutcome[]> {
-    return new Promise((resolve) => {
-      const outcomes = new Array<AddOutcome>(args.length);
-      const askedAt = performance.now();
-      let left = args.length;
-      if (left === 0) resolve(outcomes);
-      const settle = (index: number, outcome: AddOutcome) => {
-        outcomes[index] = outcome;
-        if (--left === 0) resolve(outcomes);
-      };
-      this.wishAll(
-        args.map((arg, index) => ({
-          arg,
-          askedAt,
-          resolve: (added) => settle(index, added),
-          reject: (error) => settle(index, { error }),
-        })),
-      );
-    });
+  /** Many at once, without a promise for each; `adder` is told of each by its index. */
+  addAll(args: readonly NewJob[], adder: Adder): void {
+    this.wishAll(args, adder);
   }
 
   protected override jobCount(): number {
@@ -68,16 +54,16 @@ export class AddBatch extends CallBatch<NewJob, Added> {
   }
 
   protected override answer(
-    batch: readonly Wish<NewJob, Added>[],
+    batch: readonly Wish<NewJob, Adder>[],
     body: readonly unknown[],
     at: number,
   ): void {
     for (let i = 0; i < batch.length; i++) {
       const word = body[2 * i] as string;
       const value = body[2 * i + 1] as string;
-      const { arg, resolve, reject } = batch[i]!;
-      if (word === 'added' || word === 'duplicate') resolve({ id: value, at });
-      else reject(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }));
+      const { arg, asker, place } = batch[i]!;
+      if (word === 'added' || word === 'duplicate') asker.added(value, at, place);
+      else asker.refused(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }), place);
     }
   }
 }

@@ -12,23 +12,30 @@ const MOST_BYTES = 1_000_000;
 // other lead to the next. Fewer are not worth a call of their own.
 const WORTH_SHARING = 32;
 
-/** One wish: it is answered on its own, whatever becomes of those beside it. */
-export interface Wish<Arg, Answer> {
-  readonly arg: Arg;
-  readonly askedAt: number;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
+/** Who is told what became of its wishes: of each by one call, here or as the kind of wish has it. */
+export interface Asker {
+  refused(error: unknown, place: number): void;
 }
 
-export abstract class CallBatch<Arg, Answer> {
+/** One wish: it is answered on its own, whatever becomes of those beside it. */
+export interface Wish<Arg, By extends Asker> {
+  readonly arg: Arg;
+  readonly askedAt: number;
+  readonly asker: By;
+  /** Which of its asker's wishes it is. */
+  readonly place: number;
+}
+
+export abstract class CallBatch<Arg, By extends Asker> {
   readonly #session: Session;
   readonly #call: EngineCall;
   readonly #settling: (() => void)[] = [];
   #inFlight = 0;
-  #waiting: Wish<Arg, Answer>[] = [];
+  #waiting: Wish<Arg, By>[] = [];
   #waitingJobs = 0;
   #isScheduled = false;
   #isSending = false;
+  #askedAt = 0;
 
   constructor(session: Session, call: EngineCall) {
     this.#session = session;
@@ -45,7 +52,7 @@ export abstract class CallBatch<Arg, Answer> {
   protected abstract push(argv: string[], arg: Arg, before: Arg | undefined): Arg | undefined;
 
   /** Answers each wish of a call from its reply. */
-  protected abstract answer(batch: readonly Wish<Arg, Answer>[], body: readonly unknown[], at: number): void;
+  protected abstract answer(batch: readonly Wish<Arg, By>[], body: readonly unknown[], at: number): void;
 
   /** Sends all that waits, now: whatever the caller does next comes after it. */
   flush(): void {
@@ -59,20 +66,24 @@ export abstract class CallBatch<Arg, Answer> {
     while (this.#inFlight > 0) await new Promise<void>((resolve) => this.#settling.push(resolve));
   }
 
-  protected wish(wish: Wish<Arg, Answer>): void {
-    this.#waiting.push(wish);
-    this.#waitingJobs += this.jobCount(wish.arg);
+  protected wish(arg: Arg, asker: By): void {
+    // One look at the clock for all that is wished for in one turn.
+    if (!this.#isScheduled) this.#askedAt = performance.now();
+    this.#keep(arg, asker, 0);
     this.#sendSoon();
   }
 
   /** Many at once are worth calls of their own: those go now, so that their caller may go on while the server works. */
-  protected wishAll(wishes: readonly Wish<Arg, Answer>[]): void {
-    for (const wish of wishes) {
-      this.#waiting.push(wish);
-      this.#waitingJobs += this.jobCount(wish.arg);
-    }
+  protected wishAll(args: readonly Arg[], asker: By): void {
+    this.#askedAt = performance.now();
+    for (let place = 0; place < args.length; place++) this.#keep(args[place]!, asker, place);
     if (this.#waitingJobs > WORTH_SHARING) this.#send(this.#session.roundTrip.mostInFlight);
     else this.#sendSoon();
+  }
+
+  #keep(arg: Arg, asker: By, place: number): void {
+    this.#waiting.push({ arg, askedAt: this.#askedAt, asker, place });
+    this.#waitingJobs += this.jobCount(arg);
   }
 
   // Ticks come after all promise continuations that are ready: what those wish for joins the same call.
@@ -92,7 +103,7 @@ export abstract class CallBatch<Arg, Answer> {
     this.#isSending = false;
   }
 
-  #sendBatch(batch: readonly Wish<Arg, Answer>[]): void {
+  #sendBatch(batch: readonly Wish<Arg, By>[]): void {
     const argv: string[] = [];
     let before: Arg | undefined;
     for (const { arg } of batch) before = this.push(argv, arg, before);
@@ -102,18 +113,15 @@ export abstract class CallBatch<Arg, Answer> {
       argv,
       // An outage is no longer for those who waited behind others: the time they have waited counts.
       batch.at(-1)!.askedAt,
-      ({ body, at }) => {
-        this.#land();
-        this.answer(batch, body, at);
-      },
+      ({ body, at }) => this.answer(batch, body, at),
       (error) => {
-        this.#land();
-        for (const { reject } of batch) reject(error);
+        for (const { asker, place } of batch) asker.refused(error, place);
       },
+      () => this.#land(),
     );
   }
 
-  // What waits goes first: the server works on it while this answer is told.
+  // What waits goes first: the server works on it while this answer is read and told.
   #land(): void {
     this.#inFlight--;
     if (this.#waiting.length > 0) this.#send(this.#session.roundTrip.mostInFlight);
@@ -121,7 +129,7 @@ export abstract class CallBatch<Arg, Answer> {
   }
 
   // The first goes in any case, however large it is; nothing is split.
-  #takeBatch(callCount: number): Wish<Arg, Answer>[] {
+  #takeBatch(callCount: number): Wish<Arg, By>[] {
     const share = Math.max(WORTH_SHARING, Math.ceil(this.#waitingJobs / callCount));
     const most = Math.min(MOST_JOBS, share);
     let jobs = 0;

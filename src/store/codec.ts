@@ -41,22 +41,37 @@ const optionToWire: Record<string, string> = {
   keepLogs: 'kl',
   group: 'grp',
 };
+Object.setPrototypeOf(optionToWire, null);
 const optionFromWire = new Map(Object.entries(optionToWire).map(([name, wire]) => [wire, name]));
 
 const PLAIN_OPTIONS = '{"attempts":0}';
 
+// Jobs without options of their own share one frozen object: it is written once for all that follow each other.
+let shared: Readonly<StoredJobOptions> | undefined;
+let sharedText = '';
+
 /** The options as JSON with the wire's keys. */
 export function encodeOptions(stored: Readonly<StoredJobOptions>): string {
-  if (isPlain(stored)) return PLAIN_OPTIONS;
+  if (stored === shared) return sharedText;
+  const text = JSON.stringify(hasWireNames(stored) ? stored : toWire(stored));
+  if (Object.isFrozen(stored)) {
+    shared = stored;
+    sharedText = text;
+  }
+  return text;
+}
+
+// Mostly the names are the wire's already, and nothing has to be copied.
+function hasWireNames(stored: Readonly<StoredJobOptions>): boolean {
+  for (const name in stored) if (optionToWire[name] !== undefined) return false;
+  return true;
+}
+
+function toWire(stored: Readonly<StoredJobOptions>): Record<string, unknown> {
   const wire: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(stored)) wire[optionToWire[name] ?? name] = value;
   if (wire.grp) shieldOutcome(wire);
-  return JSON.stringify(wire);
-}
-
-function isPlain(stored: Readonly<StoredJobOptions>): boolean {
-  for (const name in stored) if (name !== 'attempts') return false;
-  return stored.attempts === 0;
+  return wire;
 }
 
 // A group counts what its jobs come to, so another library's worker must not erase one. What the user wants is kept

@@ -22,6 +22,10 @@ export class Flight {
   /** Given when it is first sent; 0 for what may run twice without harm. */
   sequence = 0;
   startedAt = 0;
+  /** From when on its answer tells how far away the server is. */
+  wayFrom = 0;
+  /** Nothing else was on its way when it was sent. */
+  isAlone = false;
   /** How often something was set right for it on the server. */
   mendCount = 0;
   readonly #answered: (reply: unknown) => void;

@@ -2,7 +2,7 @@
 
 import { yokeError } from '../model/errors.ts';
 import { type NewJob, pushNewJob } from './add-batch.ts';
-import { CallBatch, type Wish } from './call-batch.ts';
+import { type Asker, CallBatch, type Wish } from './call-batch.ts';
 import {
   addGroupsCall,
   type MappingArg,
@@ -37,10 +37,14 @@ interface Encoded {
   readonly length: number;
 }
 
+interface GroupAdder extends Asker {
+  added(group: AddedGroup): void;
+}
+
 /** One call carries a group whole. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-export class GroupBatch extends CallBatch<Encoded, AddedGroup> {
+export class GroupBatch extends CallBatch<Encoded, GroupAdder> {
   /** `session` is the home's; its other calls come after what waits here. */
   constructor(session: Session) {
     super(session, addGroupsCall);
@@ -50,8 +54,8 @@ export class GroupBatch extends CallBatch<Encoded, AddedGroup> {
   /** Throws at once where the group is too large to be sent. */
   add(group: NewGroup): Promise<AddedGroup> {
     const arg = encode(group);
-    return new Promise((resolve, reject) => {
-      this.wish({ arg, askedAt: performance.now(), resolve, reject });
+    return new Promise((added, refused) => {
+      this.wish(arg, { added, refused });
     });
   }
 
@@ -68,17 +72,17 @@ export class GroupBatch extends CallBatch<Encoded, AddedGroup> {
   }
 
   protected override answer(
-    batch: readonly Wish<Encoded, AddedGroup>[],
+    batch: readonly Wish<Encoded, GroupAdder>[],
     body: readonly unknown[],
     at: number,
   ): void {
     for (let i = 0; i < batch.length; i++) {
       const [word, ...values] = body[i] as [string, ...string[]];
-      const { resolve, reject } = batch[i]!;
-      if (word === 'added') resolve({ word, ids: values, at });
-      else if (word === 'exists') resolve({ word, members: inPairs(values) });
-      else if (word === 'taken') reject(yokeError('GROUP_JOB_TAKEN', { jobKey: values[0] }));
-      else reject(refusal(word, values[0] ?? '', { jobId: '', command: 'add_group' }));
+      const { asker, place } = batch[i]!;
+      if (word === 'added') asker.added({ word, ids: values, at });
+      else if (word === 'exists') asker.added({ word, members: inPairs(values) });
+      else if (word === 'taken') asker.refused(yokeError('GROUP_JOB_TAKEN', { jobKey: values[0] }), place);
+      else asker.refused(refusal(word, values[0] ?? '', { jobId: '', command: 'add_group' }), place);
     }
   }
 }

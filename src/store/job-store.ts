@@ -1,7 +1,7 @@
 // Typed verbs over one queue, a few lines each. Adds wait for others that are made with them; any other call of
 // the same object sends them first.
 
-import { AddBatch, type Added, type AddOutcome, type NewJob } from './add-batch.ts';
+import { AddBatch, type Added, type Adder, type NewJob } from './add-batch.ts';
 import {
   addLogCall,
   changeDelayCall,
@@ -48,9 +48,9 @@ export class JobStore {
     return this.#adds.add(arg);
   }
 
-  /** Never rejects. */
-  addAll(args: readonly NewJob[]): Promise<AddOutcome[]> {
-    return this.#adds.addAll(args);
+  /** `adder` is told of each by its index. */
+  addAll(args: readonly NewJob[], adder: Adder): void {
+    this.#adds.addAll(args, adder);
   }
 
   /** Resolves when every add made so far has been answered. */

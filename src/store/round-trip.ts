@@ -13,9 +13,10 @@ const DRIFT = 0.005;
 export class RoundTrip {
   #quickestMs = 0;
 
-  note(ms: number): void {
-    const isQuicker = this.#quickestMs === 0 || ms < this.#quickestMs;
-    this.#quickestMs = isQuicker ? ms : this.#quickestMs + (ms - this.#quickestMs) * DRIFT;
+  /** A call that was sent behind others has waited for their work as well: it can only tell that the way is shorter. */
+  note(ms: number, isAlone: boolean): void {
+    if (this.#quickestMs === 0 || ms < this.#quickestMs) this.#quickestMs = ms;
+    else if (isAlone) this.#quickestMs += (ms - this.#quickestMs) * DRIFT;
   }
 
   get isFar(): boolean {

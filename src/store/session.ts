@@ -107,16 +107,21 @@ export class Session {
     return new Promise((resolve, reject) => this.post(call, args, askedAt, resolve, reject));
   }
 
-  /** The same for what is called all the time: without a promise of its own. One of the two is called, once. */
+  /**
+   * The same for what is called all the time: without a promise of its own. One of the two is called, once; before it
+   * `landed`, which may send what comes next: the server works on that while this reply is read.
+   */
   post(
     call: EngineCall,
     args: readonly string[],
     askedAt: number,
     answered: (reply: TimedReply) => void,
     failed: (error: unknown) => void,
+    landed?: () => void,
   ): void {
     this.#beforeCall();
     const read = (reply: unknown) => {
+      landed?.();
       let timed: TimedReply;
       try {
         timed = this.#read(call, reply);
@@ -126,7 +131,11 @@ export class Session {
       }
       answered(timed);
     };
-    this.#fly({ name: call.name, call, args }, askedAt, read, failed);
+    const fail = (error: unknown) => {
+      landed?.();
+      failed(error);
+    };
+    this.#fly({ name: call.name, call, args }, askedAt, read, fail);
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
@@ -231,6 +240,7 @@ export class Session {
     }
     this.#number(flight);
     flight.startedAt = performance.now();
+    if (flight.sequence > 0) timeWay(flight, this.#flights.size === 0);
     this.#flights.add(flight);
     this.#watch();
     this.#answer(flight).then(
@@ -258,7 +268,7 @@ export class Session {
 
   #land(flight: Flight): void {
     this.#flights.delete(flight);
-    if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.startedAt);
+    if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.wayFrom, flight.isAlone);
     if (this.#waiting.length > 0 && this.#flights.size < MOST_IN_FLIGHT)
       this.#begin(this.#waiting.shift() as Flight);
   }
@@ -361,6 +371,16 @@ export class Session {
     );
     this.#watchdog.unref();
   }
+}
+
+// What is left to do in this turn is no part of the way: until its end no reply can be read.
+function timeWay(flight: Flight, isAlone: boolean): void {
+  flight.isAlone = isAlone;
+  flight.wayFrom = flight.startedAt;
+  if (!isAlone) return;
+  process.nextTick(() => {
+    flight.wayFrom = performance.now();
+  });
 }
 
 function pause(ms: number): Promise<void> {

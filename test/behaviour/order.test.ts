@@ -49,6 +49,49 @@ it('addBulk with one invalid job adds none', async () => {
   expect(await keyspace(queue)).toEqual(before);
 });
 
+it('addBulk of many calls whose last job is wrong adds none', async () => {
+  const queue = bundle.queue();
+  await queue.getVersion();
+  const before = await keyspace(queue);
+  const rows = Array.from({ length: 700 }, (_, n) => ({ name: 'n', data: n as unknown, opts: {} }));
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  const wrong = [
+    { last: { name: 'n', data: cycle, opts: {} }, code: 'PAYLOAD_NOT_SERIALISABLE' },
+    { last: { name: 'n', data: {}, opts: { jobId: 'meta' } }, code: 'JOB_ID_RESERVED' },
+    { last: { name: '\ud800', data: {}, opts: {} }, code: 'LONE_SURROGATE' },
+    { last: { name: 'n', data: 'long', opts: { sizeLimit: 1 } }, code: 'JOB_SIZE_LIMIT' },
+  ];
+  for (const { last, code } of wrong)
+    await expect(queue.addBulk([...rows, last])).rejects.toMatchObject({ code });
+  expect(await keyspace(queue)).toEqual(before);
+});
+
+it('addBulk of many calls keeps the order, and each job has the id and time of its record', async () => {
+  const queue = bundle.queue();
+  const jobs = await queue.addBulk(Array.from({ length: 700 }, (_, n) => ({ name: 'n', data: n })));
+  expect(jobs.map(({ id, data }) => [id, data])).toEqual(jobs.map((_, n) => [String(n + 1), n]));
+  const stored = await queue.getWaiting();
+  expect(stored.map(({ id, data }) => [id, data])).toEqual(jobs.map(({ id, data }) => [id, data]));
+  expect(stored.map(({ timestamp }) => timestamp)).toEqual(jobs.map(({ timestamp }) => timestamp));
+});
+
+it('addBulk of many calls that is refused in part names each refused job by its index', async () => {
+  const queue = bundle.queue();
+  await queue.getVersion();
+  const late = new Set([3, 130, 131, 699]);
+  const rows = Array.from({ length: 700 }, (_, n) => ({
+    name: 'n',
+    data: n,
+    opts: { jobId: `job-${n}`, ...(late.has(n) ? { delay: 1000 } : {}) },
+  }));
+  await bundle.server.admin.set(queue.keys.delayed!, 'not a sorted set');
+  const error = (await queue.addBulk(rows).catch((thrown: unknown) => thrown)) as BulkAddError;
+  await bundle.server.admin.del(queue.keys.delayed!);
+  expect(error.refused.map(({ index }) => index)).toEqual([...late]);
+  expect(error.added).toEqual(rows.filter((_, n) => !late.has(n)).map(({ opts }) => opts.jobId));
+});
+
 it('add and drain without await keep their order', async () => {
   const queue = bundle.queue();
   const added = queue.add('before', {});
