@@ -43,8 +43,10 @@ const MOST_PER_CALL = 128;
 // of the other's jobs run. Fewer are not worth a call of their own.
 const WORTH_SHARING = 64;
 // Where handlers take their time, slots stand idle until the reply: many short calls keep fewer waiting than a few long
-// ones, and the jobs that start together are fewer, so that they do not end together again.
-const SHORT = 16;
+// ones, and the jobs that start together are fewer, so that they do not end together again. One more may be on its way:
+// a server that has the next at hand does not go to sleep in between.
+const SHORT = 12;
+const MOST_SHORT_IN_FLIGHT = 3;
 // A server so far away that every answer is late gets its jobs done all the same.
 const MOST_RENEWALS = 3;
 
@@ -120,9 +122,9 @@ export class Exchanger {
   #send(): void {
     const { roundTrip } = this.#leases.session;
     for (;;) {
-      const callCount = roundTrip.mostInFlight - this.#inFlight;
-      if (callCount <= 0) return;
       const isShort = !this.#isInstant && !roundTrip.isFar;
+      const callCount = (isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight) - this.#inFlight;
+      if (callCount <= 0) return;
       const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
       const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
       const wanted = Math.max(0, Math.min(shareOf(free, callCount, isShort), this.#settings.mostPerFetch()));
