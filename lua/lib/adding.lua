@@ -47,7 +47,7 @@ function adding.write(q, arg, timestamp, score, ties)
     return adding.write_in_lane(q, arg, id, counter, timestamp, score, ties)
   end
   jobs.store(q, id, arg, timestamp, ties)
-  events.append(q, "added", "jobId", id, "name", arg.name)
+  events.added(q, id, arg.name)
   if score then
     delays.put(q, id, score)
     return id
@@ -57,7 +57,7 @@ function adding.write(q, arg, timestamp, score, ties)
   else
     ready.push_prioritized(q, id, tonumber(arg.priority))
   end
-  events.capped(q, "waiting", "jobId", id)
+  events.waiting(q, id)
   return id
 end
 
@@ -74,7 +74,7 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   end
   lane_rules.mark(q)
   jobs.store(q, id, arg, timestamp, ties)
-  events.append(q, "added", "jobId", id, "name", arg.name)
+  events.added(q, id, arg.name)
   if due then
     lane_times.put(q, id, due)
   else

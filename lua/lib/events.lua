@@ -20,7 +20,11 @@ function events.append(q, name, ...)
   call("XADD", q.events, "*", "event", name, ...)
 end
 
--- The same for the two that every job has: a list of any length is passed on more slowly.
+-- The same for those that every job has: a list of any length is passed on more slowly.
+function events.added(q, id, name)
+  call("XADD", q.events, "*", "event", "added", "jobId", id, "name", name)
+end
+
 function events.active(q, id)
   call("XADD", q.events, "*", "event", "active", "jobId", id, "prev", "waiting")
 end
@@ -37,6 +41,16 @@ function events.capped(q, name, ...)
     return
   end
   call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
+end
+
+-- The same for the one that nearly every added job has.
+function events.waiting(q, id)
+  local adding = q.adding
+  if adding and adding.is_capped then
+    call("XADD", q.events, "*", "event", "waiting", "jobId", id)
+  else
+    events.capped(q, "waiting", "jobId", id)
+  end
 end
 
 -- Approximate trimming drops whole nodes of the stream, and a node holds up to this many events: before there are

@@ -1,5 +1,7 @@
 -- Runs the items of a batch one after another, each on its own: an error in one refuses that one only.
 
+local clock = require("lib.clock")
+
 local items = {}
 
 function items.message(err)
@@ -40,15 +42,35 @@ function items.text(list)
   return #list > 0 and cjson.encode(list) or "[]"
 end
 
--- The words and values of all items, flat: word, value, word, value … as one text.
+local function tell_numbered(outcome, first, numbered)
+  if numbered > 0 then
+    local count = #outcome
+    outcome[count + 1], outcome[count + 2], outcome[count + 3] = "numbered", clock.text(first), clock.text(numbered)
+  end
+end
+
+-- The words and values of all items, flat: word, value, word, value … as one text. Those that were numbered one after
+-- the other are told together: `numbered`, the first number, how many.
 function items.run(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
-  local outcome, count, at, last = {}, 0, batch.first, #argv
+  local outcome, at, last = {}, batch.first, #argv
+  local first, numbered = 0, 0
   while at <= last do
     local following, word, value = run_at(q, argv, readers, transitions, at)
-    outcome[count + 1], outcome[count + 2] = word, value and tostring(value) or ""
-    count, at = count + 2, following
+    at = following
+    if word == "numbered" and numbered > 0 and value == first + numbered then
+      numbered = numbered + 1
+    else
+      tell_numbered(outcome, first, numbered)
+      if word == "numbered" then
+        first, numbered = value, 1
+      else
+        local count = #outcome
+        outcome[count + 1], outcome[count + 2], numbered = word, value and tostring(value) or "", 0
+      end
+    end
   end
+  tell_numbered(outcome, first, numbered)
   return items.text(outcome)
 end
 

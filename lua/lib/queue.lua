@@ -47,8 +47,8 @@ function queue.open(root, now, now_text)
     settings_read = false, events_length = false, is_trimmed = false, known_shapes = false,
     -- lib.leases, lib.delays
     suspects = false, has_promoted = false,
-    -- lib.retention, transitions.claim, transitions.complete
-    retention_asked = false, can_claim = false, can_complete = false,
+    -- lib.retention, transitions.add, transitions.claim, transitions.complete
+    retention_asked = false, can_add = false, can_claim = false, can_complete = false,
     -- lib.batch_ends, lib.batch_claims, lib.batch_adds
     is_plain = false, ends_one = false, ending = false, claiming = false, adding = false,
     -- lib.lane_state, lib.lanes

@@ -9,12 +9,39 @@
 --- @arg   priority   string=0
 --- @arg   is_next    flag=    runs before all that waits
 --- @again data
---- @reply added | duplicate
+--- @reply added | numbered | duplicate
 local adding = require("lib.adding")
 local batch_adds = require("lib.batch_adds")
+local clock = require("lib.clock")
 local events = require("lib.events")
+local jobs = require("lib.jobs")
+local ready = require("lib.ready")
+local shapes = require("lib.shapes")
+
+-- The usual job: it has its number for an id and waits behind all others. The number itself is the answer.
+local function add_plain(q, arg)
+  -- check
+  if not q.can_add then
+    events.check(q)
+    shapes.check_one(q, "wait")
+    q.can_add = true
+  end
+
+  -- write
+  local number = batch_adds.next_number(q)
+  local id = clock.text(number)
+  jobs.store(q, id, arg, arg.timestamp ~= "" and arg.timestamp or q.now_text)
+  events.added(q, id, arg.name)
+  ready.push(q, id, false)
+  events.waiting(q, id)
+  return "numbered", number
+end
 
 return function(q, arg)
+  if arg.job_id == "" and arg.delay == "0" and arg.priority == "0" and not arg.is_next and not arg.lane then
+    return add_plain(q, arg)
+  end
+
   -- check
   local is_duplicate, timestamp, score = adding.check(q, arg)
 

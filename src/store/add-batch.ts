@@ -58,14 +58,22 @@ export class AddBatch extends CallBatch<NewJob, Adder> {
     body: readonly unknown[],
     at: number,
   ): void {
-    for (let i = 0; i < batch.length; i++) {
-      const word = body[2 * i] as string;
-      const value = body[2 * i + 1] as string;
-      const { arg, asker, place } = batch[i]!;
-      if (word === 'added' || word === 'duplicate') asker.added(value, at, place);
-      else asker.refused(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }), place);
+    let next = 0;
+    for (let i = 0; i < batch.length; ) {
+      const word = body[next++] as string;
+      const value = body[next++] as string;
+      if (word === 'numbered') {
+        const first = Number(value);
+        const count = Number(body[next++]);
+        for (let k = 0; k < count; k++) tell(batch[i++]!, 'added', String(first + k), at);
+      } else tell(batch[i++]!, word, value, at);
     }
   }
+}
+
+function tell({ arg, asker, place }: Wish<NewJob, Adder>, word: string, value: string, at: number): void {
+  if (word === 'added' || word === 'duplicate') asker.added(value, at, place);
+  else asker.refused(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }), place);
 }
 
 export function pushNewJob(argv: string[], arg: NewJob, before?: NewJob): NewJob | undefined {

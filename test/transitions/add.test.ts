@@ -47,11 +47,11 @@ describe('add: nothing -> waiting', () => {
   });
 
   it('an automatic id is the next number', async () => {
-    await expectChange(tables, crowd(), add({}), ['added', '11'], added('11'));
+    await expectChange(tables, crowd(), add({}), ['numbered', '11', '1'], added('11'));
   });
 
   it('the creation time can be given', async () => {
-    await expectChange(tables, crowd(), add({ timestamp: '77' }), ['added', '11'], {
+    await expectChange(tables, crowd(), add({ timestamp: '77' }), ['numbered', '11', '1'], {
       ...added('11'),
       'q:11': stored({ timestamp: '77' }),
     });
@@ -65,7 +65,7 @@ describe('add: nothing -> waiting', () => {
   });
 
   it('the first add of all sets the length of the event stream', async () => {
-    await expectChange(tables, [], add({}), ['added', '1'], {
+    await expectChange(tables, [], add({}), ['numbered', '1', '1'], {
       ...added('1'),
       'q:id': text('1'),
       'q:meta': fields({ 'opts.maxLenEvents': '10000' }),
@@ -78,21 +78,21 @@ describe('add: nothing -> waiting', () => {
       tables,
       [...crowd(), hset('bull:q:meta', { paused: '1' })],
       add({}),
-      ['added', '11'],
+      ['numbered', '11', '1'],
       quiet,
     );
     await expectChange(
       tables,
       [...crowd(), hset('bull:q:meta', { concurrency: '1' })],
       add({}),
-      ['added', '11'],
+      ['numbered', '11', '1'],
       quiet,
     );
     await expectChange(
       tables,
       [...crowd(), hset('bull:q:meta', { concurrency: '2' })],
       add({}),
-      ['added', '11'],
+      ['numbered', '11', '1'],
       added('11'),
     );
   });
@@ -162,18 +162,16 @@ describe('add: nothing -> delayed', () => {
 describe('add_many', () => {
   it('jobs go in the order of the batch, one marker for all', async () => {
     await tables.given(crowd());
-    expect(await tables.run(add({}, { jobId: 'a' }, { jobId: 'a' }, {}))).toEqual([
-      'added',
-      '11',
-      'added',
-      'a',
-      'duplicate',
-      'a',
-      'added',
-      '14',
+    // Those that were numbered one after the other are told together.
+    expect(await tables.run(add({}, {}, { jobId: 'a' }, { jobId: 'a' }, {}, { isNext: true }))).toEqual([
+      ...['numbered', '11', '2'],
+      ...['added', 'a'],
+      ...['duplicate', 'a'],
+      ...['numbered', '15', '1'],
+      ...['added', '16'],
     ]);
     const after = await tables.keyspace();
-    expect(after['q:wait']!.value).toEqual(['14', 'a', '11', 'w2', 'w1']);
+    expect(after['q:wait']!.value).toEqual(['15', 'a', '12', '11', 'w2', 'w1', '16']);
     expect(after['q:marker']!.value).toEqual([['0', '0']]);
   });
 

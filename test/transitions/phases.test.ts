@@ -26,6 +26,7 @@ afterAll(() => server?.stop());
 const SUCCESSES = [
   'ok',
   'added',
+  'numbered',
   'duplicate',
   'claimed',
   'ghost',
