@@ -84,14 +84,11 @@ local function read_ties(flat)
   return started, bytes, is_deferred, lane, tie
 end
 
--- Check: once a call is enough.
+-- Check: once a call is enough. Alone and from `wait` the move itself is the first write and fails whole.
 local function check_keys(q, from)
-  if not q.can_claim then
-    events.check(q)
-    -- Alone and from `wait` the move itself is the first write and fails whole.
-    if q.claiming or from ~= "wait" then
-      shapes.check_one(q, "active")
-    end
+  events.check(q)
+  if q.claiming or from ~= "wait" then
+    shapes.check_one(q, "active")
     q.can_claim = true
   end
 end
@@ -100,7 +97,9 @@ return function(q, arg)
   -- check
   local id, from = arg.job_id, arg.from
   local flat, key = jobs.read(q, id)
-  check_keys(q, from)
+  if not q.can_claim then
+    check_keys(q, from)
+  end
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
     if is_fresh(flat) then

@@ -1,0 +1,144 @@
+// A plain job takes a short way through `complete`, and a lane whose only job ends one of its own. Whatever a batch is
+// made of, what comes of it is the same as on the long way, and the same as job by job.
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { pushComplete } from '../../src/store/generated/engine.ts';
+import {
+  type Command,
+  hset,
+  job,
+  lane,
+  laneFields,
+  laneRules,
+  NOW,
+  ROOT,
+  usedQueue,
+} from '../support/given.ts';
+import { completion, finishing } from './edges.ts';
+import { useTables } from './tables.ts';
+
+const tables = useTables();
+
+const kinds = [
+  'plain',
+  'plain',
+  'plain',
+  'in a lane',
+  'in a lane',
+  'in a lane that is stopped',
+  'beside another in its lane',
+  'a child',
+  'of another worker',
+  'without a lease',
+  'not active',
+  'missing',
+] as const;
+type Kind = (typeof kinds)[number];
+
+interface Item {
+  readonly kind: Kind;
+  /** How many rest in its lane. */
+  readonly resting: number;
+}
+
+const laneOf = (id: string) => `lane ${id}`;
+const hasLane = (kind: Kind) => kind.includes('lane');
+
+function given({ kind, resting }: Item, id: string): Command[] {
+  const others = Array.from({ length: resting }, (_, i) => `${id}r${i}`);
+  const name = laneOf(id);
+  const inLane = { id, fields: laneFields('5', '1', name) };
+  switch (kind) {
+    case 'plain':
+      return job('active', { id });
+    case 'in a lane':
+      return [...lane({ name, out: [id], resting: others }), ...job('active', inLane)];
+    case 'in a lane that is stopped':
+      return [...lane({ name, out: [id], resting: others, own: 'p' }), ...job('active', inLane)];
+    case 'beside another in its lane':
+      return [
+        ...lane({ name, out: [`${id}b`, id], resting: others }),
+        ...job('foreign', { id: `${id}b`, fields: laneFields('4', '0', name) }),
+        ...job('active', inLane),
+      ];
+    case 'a child': {
+      const parent = `${id}p`;
+      const parentKey = `${ROOT}:${parent}`;
+      return [
+        ...job('waiting-children', { id: parent, at: NOW - 5, dependencies: [`${ROOT}:${id}`] }),
+        ...job('active', {
+          id,
+          fields: { parentKey, parent: JSON.stringify({ id: parent, queueKey: ROOT }) },
+        }),
+      ];
+    }
+    case 'of another worker':
+      return job('foreign', { id });
+    case 'without a lease':
+      return job('expired', { id });
+    case 'not active':
+      return job('waiting', { id });
+    case 'missing':
+      return [];
+  }
+}
+
+const batches = fc.record({
+  items: fc.array(fc.record({ kind: fc.constantFrom(...kinds), resting: fc.integer({ min: 0, max: 2 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  }),
+  /** Which of them are handed in, in which order; some perhaps twice. */
+  order: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 7 }),
+  inOrder: fc.boolean(),
+  keepCount: fc.constantFrom('', '', '0', '2'),
+  laneConcurrency: fc.constantFrom('1', '1', '2'),
+});
+
+describe('complete', () => {
+  it('is the same on the short way, on the long way, and job by job', async () => {
+    const seen = { short: 0 };
+    await fc.assert(
+      fc.asyncProperty(batches, async ({ items, order, inOrder, keepCount, laneConcurrency }) => {
+        const ids = items.map((_, i) => `j${i}`);
+        const start = [...usedQueue(), ...items.flatMap((item, i) => given(item, ids[i]!))];
+        const usesOwn = items.some(({ kind }) => kind === 'in a lane that is stopped');
+        if (items.some(({ kind }) => hasLane(kind)))
+          start.push(
+            hset(
+              `${ROOT}:meta`,
+              laneRules({ concurrency: laneConcurrency, ...(usesOwn ? { used: 'o' } : {}) }),
+            ),
+          );
+        const handedIn = inOrder ? ids.map((_, i) => i) : order.filter((i) => i < ids.length);
+        if (handedIn.length === 0) return;
+        const completions = (isSeen: boolean) =>
+          handedIn.map((i) => ({
+            ...completion,
+            jobId: ids[i]!,
+            keepCount,
+            attemptsMade: isSeen ? '0' : '',
+            lane: isSeen && hasLane(items[i]!.kind) ? laneOf(ids[i]!) : '',
+          }));
+
+        await tables.given(start);
+        const short = await tables.run(finishing(pushComplete, ...completions(true)));
+        const shortSpace = await tables.keyspace();
+        await tables.given(start);
+        const long = await tables.run(finishing(pushComplete, ...completions(false)));
+        expect(short).toEqual(long);
+        expect(shortSpace).toEqual(await tables.keyspace());
+
+        await tables.given(start);
+        for (const one of completions(true)) await tables.run(finishing(pushComplete, one));
+        const { 'q:events': _one, ...oneByOne } = await tables.keyspace();
+        const { 'q:events': _all, ...together } = shortSpace;
+        expect(together).toEqual(oneByOne);
+        seen.short += inOrder ? 1 : 0;
+      }),
+      { numRuns: 150 },
+    );
+    expect(seen.short).toBeGreaterThan(20);
+  });
+});
