@@ -29,7 +29,7 @@ const programs: Record<string, string> = Object.fromEntries([
 
 const printed: Record<string, RegExp[]> = {
   'README.md 1': [/^FAILED no lamp left$/m],
-  'README.md 2': [/1 \{ sent: true \}/],
+  'README.md 2': [/1 \{ sent: 'ada@example.org' \}/],
   'docs/guide/connect.md': [],
   'docs/guide/enqueue.md': [/^1$/m, /SCHEMA_REJECTED/],
   'docs/guide/groups.md': [
