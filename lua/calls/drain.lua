@@ -39,8 +39,9 @@ local function drain_list(q, key, most)
   return removed
 end
 
-local function drain_zset(q, key, most)
-  local removed, at = 0, 0
+-- `at` is where to begin; what rests in lanes has no collection that it is to be taken from (`from` is nil).
+local function drain_zset(q, key, from, at, most)
+  local removed = 0
   while removed < most do
     local ids = call("ZRANGE", key, at, at + most - removed - 1)
     if #ids == 0 then
@@ -50,7 +51,7 @@ local function drain_zset(q, key, most)
       if is_kept(q, id) then
         at = at + 1
       else
-        removal.discard(q, key, false, id)
+        removal.discard(q, from, false, id)
         removed = removed + 1
       end
     end
@@ -58,24 +59,9 @@ local function drain_zset(q, key, most)
   return removed
 end
 
--- Before all else: a lane with nothing left in it puts nothing into the ready order while that is drained.
+-- What waits for its time comes first there.
 local function drain_lanes(q, with_delayed, most)
-  local removed, at = 0, with_delayed and 0 or call("ZCARD", q.lane_delayed)
-  while removed < most do
-    local ids = call("ZRANGE", q.lane_waiting, at, at + most - removed - 1)
-    if #ids == 0 then
-      break
-    end
-    for _, id in ipairs(ids) do
-      if is_kept(q, id) then
-        at = at + 1
-      else
-        removal.discard(q, nil, false, id)
-        removed = removed + 1
-      end
-    end
-  end
-  return removed
+  return drain_zset(q, q.lane_waiting, nil, with_delayed and 0 or call("ZCARD", q.lane_delayed), most)
 end
 
 return {
@@ -88,13 +74,14 @@ return {
     end
 
     -- write
+    -- Lanes before all else: one with nothing left in it puts nothing into the ready order while that is drained.
     local removed = has_lanes and drain_lanes(q, arg.with_delayed, arg.most) or 0
     removed = removed + drain_list(q, q.wait, arg.most - removed)
     removed = removed + drain_list(q, q.paused, arg.most - removed)
     if arg.with_delayed then
-      removed = removed + drain_zset(q, q.delayed, arg.most - removed)
+      removed = removed + drain_zset(q, q.delayed, q.delayed, 0, arg.most - removed)
     end
-    removed = removed + drain_zset(q, q.prioritized, arg.most - removed)
+    removed = removed + drain_zset(q, q.prioritized, q.prioritized, 0, arg.most - removed)
     return { tostring(removed) }
   end,
   render = items.as_is,

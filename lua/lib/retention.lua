@@ -35,7 +35,7 @@ local function erase(q, ids)
   for _, id in ipairs(ids) do
     local row = jobs.fields(q, id, "parentKey", jobs.field.group)
     if row and (row[1] or row[2]) then
-      bonds.expired(q, jobs.load(q, id) or { id = id })
+      bonds.expired(q, jobs.load_brief(q, id) or { id = id })
       jobs.erase(q, id)
     else
       untied[#untied + 1] = id

@@ -100,6 +100,22 @@ describe('complete', () => {
     });
   });
 
+  it('an older one of which only half a record is left tells its parent all the same', async () => {
+    await tables.given([
+      ...crowd(),
+      ...job('active'),
+      ['DEL', 'bull:q:c1'],
+      ['HSET', 'bull:q:c1', 'parentKey', 'bull:q:k1'],
+      ['DEL', 'bull:q:k1:dependencies'],
+      ['SADD', 'bull:q:k1:dependencies', 'bull:q:c1'],
+    ]);
+    expect((await tables.run(complete({ keepCount: '1' })))[0]).toEqual([]);
+    const after = await tables.keyspace();
+    expect(after['q:c1']).toBeUndefined();
+    expect(after['q:k1:dependencies']).toBeUndefined();
+    expect(after['q:wait']!.value).toContain('k1');
+  });
+
   it('keeping for a time erases what is older, and the job itself where the time is nothing', async () => {
     await expectChange(tables, [...crowd(), ...job('active')], complete({ keepAge: '30' }), accepted, {
       ...finished,
