@@ -6,8 +6,8 @@
 --- @items  add_group | add | add_in_lane
 --- @reply  of each group a list: its word and what comes with it
 local add_group = require("transitions.add_group")
-local items = require("lib.items")
 local batch_adds = require("lib.batch_adds")
+local items = require("lib.items")
 local queue = require("lib.queue")
 
 -- The verbs by what they mean, whole and short. Reading an item to find out would fill the table of the one before it.

@@ -100,7 +100,7 @@ function batch_ends.holder(q, id)
   return call("GET", keys.lock(q, id))
 end
 
--- Whether the job lost its lease in this call.
+-- Whether this call has read, or seen to it, that nobody holds the job.
 function batch_ends.has_unlocked(q, id)
   local ending = q.ending
   local at = ending and number_of(ending, id)
@@ -182,12 +182,9 @@ end
 function batch_ends.complete_plain(q, id, at)
   local ending = q.ending
   if ending then
-    local count, entries, entry_count = ending.left + 1, entries_of.completed, ending.completed
-    left[count], ending.left = id, count
-    ending.oldest[id] = false
+    note_left(ending, id)
     note_unlocked(ending, at)
-    entries[entry_count + 1], entries[entry_count + 2] = q.now_text, id
-    ending.completed = entry_count + 2
+    note_finished(q, ending, "completed", id)
     return true
   end
   if call("LREM", q.active, "-1", id) == 0 then

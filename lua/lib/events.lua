@@ -43,16 +43,6 @@ function events.capped(q, name, ...)
   call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
 end
 
--- The same for the one that nearly every added job has.
-function events.waiting(q, id)
-  local adding = q.adding
-  if adding and adding.is_capped then
-    call("XADD", q.events, "*", "event", "waiting", "jobId", id)
-  else
-    events.capped(q, "waiting", "jobId", id)
-  end
-end
-
 -- Approximate trimming drops whole nodes of the stream, and a node holds up to this many events: before there are
 -- as many too many, it mostly finds nothing to drop.
 local NODE = 100

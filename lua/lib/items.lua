@@ -21,7 +21,7 @@ local function run_at(q, argv, readers, transitions, at)
   return following, word, value
 end
 
--- Kept from call to call, as what `arg` is; only as many as were counted last are of this call.
+-- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call.
 local firsts = {}
 
 -- The first argument of every item, and how many there are.

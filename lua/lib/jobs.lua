@@ -110,11 +110,8 @@ end
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
   local key = keys.job(q, id)
-  local is_read, flat = pcall(call, "HGETALL", key)
-  if not is_read and not shapes.is_wrong_type(flat) then
-    error(flat, 0)
-  end
-  if not is_read or #flat == 0 then
+  local flat = read("HGETALL", key)
+  if not flat or #flat == 0 then
     return nil
   end
   return flat, key

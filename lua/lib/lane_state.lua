@@ -307,8 +307,8 @@ function lane_state.pop_first(q, key)
   if not is_read or not first[1] then
     return nil
   end
-  local id = string.sub(first[1], WIDTH + 1)
-  books(q).waiting[id] = false
+  local id = lane_state.id_of(first[1])
+  lane_state.set_waiting(q, id, false)
   return id
 end
 

@@ -14,7 +14,7 @@ function retention.keeps_none(keep)
 end
 
 -- Mostly there is no wish, or the same as just before, and no table to make.
-local KEEP_ALL = { count = -1, age = nil, limit = MOST_PER_CALL }
+local KEEP_ALL = { count = -1, limit = MOST_PER_CALL }
 local last_count, last_age, last_limit, last_keep
 
 -- Not to be changed by who gets it.
@@ -67,7 +67,7 @@ local function is_asked(asked, target, keep)
   for i = 1, #asked do
     local wish = asked[i]
     local other = wish.keep
-    if wish.target == target and (other == keep or other.count == keep.count and other.age == keep.age and other.limit == keep.limit) then
+    if wish.target == target and other.count == keep.count and other.age == keep.age and other.limit == keep.limit then
       return true
     end
   end

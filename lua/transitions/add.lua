@@ -33,7 +33,7 @@ local function add_plain(q, arg)
   jobs.store(q, id, arg, arg.timestamp ~= "" and arg.timestamp or q.now_text)
   events.added(q, id, arg.name)
   ready.push(q, id, false)
-  events.waiting(q, id)
+  events.capped(q, "waiting", "jobId", id)
   return "numbered", number
 end
 

@@ -65,7 +65,8 @@ function entryText(tree, call) {
 }
 
 // What a call knows of its items: where they begin, how long each is, and for each verb a function that reads one item
-// into a table of its own and says where the next one begins; a short form also says which verb it stands for. The shortest leaves in the table what the one before it had.
+// into a table of its own and says where the next one begins; a short form also says which verb it stands for. The
+// shortest leaves in the table what the one before it had.
 function readersText(tree, call, first) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
