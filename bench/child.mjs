@@ -2,6 +2,7 @@
 // JSON line and exits, whatever a library has left open.
 
 import { Probe } from './runs/probe.mjs';
+import { readTicks, stolenShare } from './stolen.mjs';
 
 const task = JSON.parse(process.argv[2]);
 
@@ -11,9 +12,11 @@ async function measure() {
   const probe = new Probe(task.connection);
   const context = { connection: task.connection, distant: task.distant, params: task.params, probe };
   await run(library, { ...context, name: 'warm', count: task.warmUpCount, isWarmUp: true });
+  const before = readTicks();
   const figures = await run(library, { ...context, name: task.name, count: task.count, isWarmUp: false });
+  const stolen = stolenShare(before, readTicks());
   probe.close();
-  return { figures };
+  return { figures, stolen };
 }
 
 function answer(value) {

@@ -13,10 +13,12 @@ export class Progress {
     this.#total = total;
   }
 
-  onProgress = ({ workload, library, round, rounds, attempt, figures, error, note }) => {
+  onProgress = ({ workload, library, round, rounds, attempt, figures, error, note, disturbed }) => {
     const place = this.#place(workload);
     if (note) return this.#line(`${place} ${note}`);
     const title = LIBRARIES[library].title;
+    if (disturbed)
+      return this.#passing(`${place} ${title} again: the host took ${Math.round(100 * disturbed)} %`);
     if (error) return this.#line(`${place} ${title} failed: ${error}`);
     const again = attempt > 1 ? `, run ${attempt}` : '';
     this.#passing(`${place} round ${round}/${rounds}${again}  ${title} ${describe(figures)}`);

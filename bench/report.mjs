@@ -4,7 +4,8 @@
 import { judge } from './acceptance.mjs';
 import { figure, isCost } from './figures.mjs';
 import { LIBRARIES } from './libraries.mjs';
-import { MAX_SPREAD, ratio } from './statistics.mjs';
+import { MAX_SPREAD, median, ratio } from './statistics.mjs';
+import { MOST_STOLEN } from './stolen.mjs';
 import { WORKLOADS } from './workloads.mjs';
 
 const QUEUES = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
@@ -49,6 +50,9 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '## What the project asks of itself',
     '',
+    'Next to what bare scripts reach against the same library, where they took part: more than that is hardly to be had on',
+    'this machine.',
+    '',
     ...acceptanceTable(run),
     '',
     '## What was measured',
@@ -61,6 +65,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     `the measurement. A workload is void, and run again whole, if the rounds of Yoke or BullMQ spread beyond ${MAX_SPREAD}; for`,
     'latencies the median (p50) decides that.',
     '',
+    ...stolenNote(run),
     '## What each library does',
     '',
     ...participants(run).map((library) => `- **${titleOf(library)}**: ${LIBRARIES[library].note}`),
@@ -75,6 +80,22 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '```',
     '',
   ].join('\n');
+}
+
+const percent = (share) => `${Math.round(1000 * share) / 10} %`;
+
+/** What the host took, and what was done about it; nothing of a quick run, which lives with it. */
+function stolenNote({ workloads, isQuick }) {
+  const kept = workloads.flatMap(({ stolen }) => stolen?.kept ?? []);
+  if (isQuick || kept.length === 0) return [];
+  const repeats = workloads.reduce((sum, { stolen }) => sum + (stolen?.repeats ?? 0), 0);
+  const disturbed = kept.filter((share) => share > MOST_STOLEN).length;
+  return [
+    'A host that runs other machines takes processor time away from this one. A measurement that lost more than',
+    `${percent(MOST_STOLEN)} of its processor time that way is taken again, whatever it says; so were ${repeats} of this run. Of the`,
+    `${kept.length} that count, the median lost ${percent(median(kept))} and the worst ${percent(Math.max(...kept))}; ${disturbed} lost too much every time and count as they are.`,
+    '',
+  ];
 }
 
 function participants(run) {
@@ -241,12 +262,13 @@ function verdict({ measured, isMet, isVoid }) {
 
 export function acceptanceRows(run) {
   return [
-    ['', 'against', 'required', 'measured', 'met'],
+    ['', 'against', 'required', 'measured', 'bare scripts', 'met'],
     ...judge(run).map((row) => [
       `${workloadOf(row.workload).title}${row.name === 'rate' ? '' : `: ${figure(row.name).title}`}`,
       peerTitle(row.peer),
       `${row.isAtMost ? '≤' : '≥'} ${row.required}`,
       times(row.measured),
+      times(row.ceiling),
       verdict(row),
     ]),
   ];

@@ -46,8 +46,8 @@ function collect(stream) {
 function read(output, complaints) {
   const line = output.trim().split('\n').at(-1) ?? '';
   try {
-    const { figures, error } = JSON.parse(line);
-    return figures ? { figures } : { error };
+    const { figures, stolen, error } = JSON.parse(line);
+    return figures ? { figures, stolen } : { error };
   } catch {
     return { error: complaints.trim().split('\n').at(-1) || 'ended without a result' };
   }

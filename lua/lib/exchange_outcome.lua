@@ -25,21 +25,30 @@ local function reply_of(refused, records, ghosts, limited_ms, due, is_more, trou
     .. '","' .. due .. '","' .. is_more .. '",' .. (trouble == "" and '""' or cjson.encode(trouble)) .. "]"
 end
 
-function exchange_outcome.render(_, outcome)
-  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
-    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
+-- Mostly there are records to tell of and nothing else. Asked when nothing is added any more, and then answered once.
+local function has_records_only(outcome)
+  local known = outcome.has_records_only
+  if known == nil then
+    known = #outcome.refused == 0 and #outcome.ghosts == 0 and outcome.limited_ms == 0 and outcome.due == 0
+      and not outcome.is_more and outcome.trouble == ""
+    outcome.has_records_only = known
+  end
+  return known
 end
 
-local function has_ids_only(outcome)
-  return #outcome.refused == 0 and #outcome.ghosts == 0 and outcome.limited_ms == 0 and outcome.due == 0
-    and not outcome.is_more and outcome.trouble == ""
+function exchange_outcome.render(_, outcome)
+  if has_records_only(outcome) then
+    return "[[]," .. items.text(outcome.records) .. ',[],"0","0","",""]'
+  end
+  return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
+    whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)
 end
 
 -- Records are not kept, only ids: mostly they are all there is to keep.
 local IDS_ONLY, ALL = "i", "a"
 
 function exchange_outcome.keep(outcome)
-  if has_ids_only(outcome) then
+  if has_records_only(outcome) then
     return IDS_ONLY .. cmsgpack.pack(outcome.ids)
   end
   return ALL .. cmsgpack.pack({
