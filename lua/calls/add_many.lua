@@ -9,8 +9,8 @@ local transitions = { add = require("transitions.add"), add_in_lane = require("t
 
 return {
   run = function(q, _, batch)
-    local _, count = items.firsts(batch)
-    batch_adds.open(q, count)
+    local firsts, count = items.firsts(batch)
+    batch_adds.open(q, count, firsts)
     local outcome = items.run(q, batch, transitions)
     batch_adds.flush(q)
     return outcome

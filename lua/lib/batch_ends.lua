@@ -16,29 +16,20 @@ local records, locks, related = {}, {}, {}
 local left, unlocked = {}, {}
 local entries_of = { completed = {}, failed = {} }
 
--- Where each of the jobs stands among the items, if they are, one after the other, those that have been active the
--- longest, as they mostly are; nil otherwise.
-local function in_order(ids, count, active)
+-- Whether the jobs are, one after the other, those that have been active the longest, as they mostly are; each once.
+local function are_in_order(ids, count, active)
   if #active ~= count then
-    return nil
+    return false
   end
-  local numbers = {}
+  local seen = {}
   for i = 1, count do
     local id = ids[i]
-    if active[count + 1 - i] ~= id or numbers[id] then
-      return nil
+    if active[count + 1 - i] ~= id or seen[id] then
+      return false
     end
-    numbers[id] = i
+    seen[id] = true
   end
-  return numbers
-end
-
-local function set_of(list)
-  local set = {}
-  for i = 1, #list do
-    set[list[i]] = true
-  end
-  return set
+  return true
 end
 
 local function look_at_many(q, ids, count)
@@ -53,11 +44,10 @@ local function look_at_many(q, ids, count)
   q.is_plain = call("EXISTS", unpack(related, 1, 2 * count + 1)) == 0
     and call("EXISTS", unpack(records, 1, count)) == count
   q.suspects = q.is_plain and 0
-  local numbers = in_order(ids, count, active)
   q.ending = {
-    ids = ids, count = count, holders = holders,
-    -- Who is active, as far as was read; false where one has left.
-    is_in_order = numbers ~= nil, oldest = numbers or set_of(active), oldest_count = #active, numbers = false,
+    ids = ids, count = count, holders = holders, is_in_order = are_in_order(ids, count, active),
+    -- Who is active, as far as was read, and the same as a set, made when it is asked for.
+    active = active, oldest = false, numbers = false,
     left = 0, unlocked = 0, completed = 0, failed = 0,
   }
 end
@@ -107,10 +97,28 @@ function batch_ends.has_unlocked(q, id)
   return at and ending.holders[at] == false or false
 end
 
+-- Who is active, as far as was read; false where one has left.
+local function oldest_of(ending)
+  local oldest = ending.oldest
+  if not oldest then
+    oldest = {}
+    for i = 1, #ending.active do
+      oldest[ending.active[i]] = true
+    end
+    for i = 1, ending.left do
+      oldest[left[i]] = false
+    end
+    ending.oldest = oldest
+  end
+  return oldest
+end
+
 local function note_left(ending, id)
   local count = ending.left + 1
   left[count], ending.left = id, count
-  ending.oldest[id] = false
+  if ending.oldest then
+    ending.oldest[id] = false
+  end
 end
 
 local function note_unlocked(ending, at)
@@ -128,7 +136,7 @@ end
 -- Write: false where the job was not active, or has left in this call.
 function batch_ends.leave_active(q, id)
   local ending = q.ending
-  local is_here = ending and ending.oldest[id]
+  local is_here = ending and oldest_of(ending)[id]
   if is_here then
     note_left(ending, id)
     return true
@@ -160,39 +168,47 @@ function batch_ends.finish(q, target, id)
   end
 end
 
--- Check: the key of a plain job that this token may end, and its number, without looking the job up; nil where it has to
--- be looked at as any other. Only a parent can have been given to it since its worker saw it.
-function batch_ends.plain(q, id, token)
-  local at, holder = 1, nil
+-- Check: how many of `count` items, from the one with this number on, stand for plain jobs that this token may end,
+-- without looking them up. Only a parent can have been given to them since their worker saw them.
+function batch_ends.count_plain(q, first, count, token)
   local ending = q.ending
-  if ending then
-    at = ending.is_in_order and ending.oldest[id]
-    holder = at and ending.holders[at]
-  elseif q.ends_one then
-    holder = call("GET", locks[1])
+  if not ending then
+    local is_plain = q.ends_one and call("GET", locks[1]) == token and call("HEXISTS", records[1], "parentKey") == 0
+    return is_plain and 1 or 0
   end
-  if holder ~= token or call("HEXISTS", records[at], "parentKey") == 1 then
-    return nil
+  if not ending.is_in_order then
+    return 0
   end
-  return records[at], at
+  local holders = ending.holders
+  for number = first, first + count - 1 do
+    if holders[number] ~= token or call("HEXISTS", records[number], "parentKey") == 1 then
+      return number - first
+    end
+  end
+  return count
 end
 
--- Write: it leaves `active`, loses its lease, lies among the `completed`. False where it was not active, and then nothing
--- has changed.
-function batch_ends.complete_plain(q, id, at)
+-- Write: the job with this number leaves `active`, loses its lease, lies among the `completed`. Answers with its key, or
+-- nil where it was not active, and then nothing has changed.
+function batch_ends.complete(q, number, id)
   local ending = q.ending
   if ending then
     note_left(ending, id)
-    note_unlocked(ending, at)
+    note_unlocked(ending, number)
     note_finished(q, ending, "completed", id)
-    return true
+  else
+    if call("LREM", q.active, "-1", id) == 0 then
+      return nil
+    end
+    call("DEL", locks[1])
+    call("ZADD", q.completed, q.now_text, id)
   end
-  if call("LREM", q.active, "-1", id) == 0 then
-    return false
-  end
-  call("DEL", locks[1])
-  call("ZADD", q.completed, q.now_text, id)
-  return true
+  return records[number]
+end
+
+-- By the number of the item: its job, in a call of several.
+function batch_ends.ids(q)
+  return q.ending.ids
 end
 
 -- Settle: writes what is left to write. Whoever looks into these collections within the call comes here first.
@@ -203,7 +219,7 @@ function batch_ends.flush(q)
   end
   q.ending = false
   local count = ending.left
-  if count > 0 and count == ending.oldest_count then
+  if count > 0 and count == #ending.active then
     call("LTRIM", q.active, "0", -count - 1)
   else
     for i = 1, count do

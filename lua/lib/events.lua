@@ -33,14 +33,32 @@ function events.completed(q, id, result)
   call("XADD", q.events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end
 
-function events.capped(q, name, ...)
+-- In a call that adds many, the last one of them trims for all.
+local function is_capped_later(q)
   local adding = q.adding
-  if adding then
-    adding.is_capped = adding.is_capped or max_events(q)
-    call("XADD", q.events, "*", "event", name, ...)
-    return
+  if not adding then
+    return false
   end
-  call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
+  if not adding.is_capped then
+    adding.is_capped = max_events(q)
+  end
+  return true
+end
+
+function events.capped(q, name, ...)
+  if is_capped_later(q) then
+    call("XADD", q.events, "*", "event", name, ...)
+  else
+    call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", name, ...)
+  end
+end
+
+function events.waiting(q, id)
+  if is_capped_later(q) then
+    call("XADD", q.events, "*", "event", "waiting", "jobId", id)
+  else
+    call("XADD", q.events, "MAXLEN", "~", max_events(q), "*", "event", "waiting", "jobId", id)
+  end
 end
 
 -- Approximate trimming drops whole nodes of the stream, and a node holds up to this many events: before there are

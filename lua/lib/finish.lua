@@ -60,9 +60,9 @@ function finish.withdraw(q, job, token)
   return "cancelled"
 end
 
--- Settle: what a finished job's record says of its end.
+-- Settle: what a finished job's record says of its end. `attempts_made` is text.
 function finish.write(q, key, attempts_made, field, value)
-  call("HSET", key, ATTEMPTS_MADE, clock.text(attempts_made), field, value, "finishedOn", q.now_text)
+  call("HSET", key, ATTEMPTS_MADE, attempts_made, field, value, "finishedOn", q.now_text)
 end
 
 -- Settle: bonds, record, retention. The events follow in the transition, which knows their names.
@@ -77,7 +77,7 @@ function finish.record(q, job, target, value, keep)
     return
   end
   batch_ends.finish(q, target, job.id)
-  finish.write(q, job.key, job.attempts_made, target == "completed" and "returnvalue" or "failedReason", value)
+  finish.write(q, job.key, clock.text(job.attempts_made), target == "completed" and "returnvalue" or "failedReason", value)
   retention.ask(q, target, keep)
 end
 

@@ -10,15 +10,31 @@ end
 
 -- `batch` is what the build hands over: the arguments, where the items begin, and for each verb a reader that fills
 -- one table again and again, so that a batch leaves little garbage. A transition must neither keep nor change its
--- `arg`. Answers with the item's word and value, and where the next begins.
+-- `arg`. Answers with where the next item begins, and with what the transition answers.
+--
+-- A transition is told which item it runs (`q.item`, from 1) and how many are alike from there on (`q.run`). It may do
+-- several of them at once: then it says how many, behind its word and value, and keeps `q.item` at the one that it is
+-- about to write, which is the one to blame for an error.
 local function run_at(q, argv, readers, transitions, at)
   local verb = argv[at]
   local arg, following, whole_verb = readers[verb](argv, at)
-  local is_done, word, value = pcall(transitions[whole_verb or verb], q, arg)
+  local is_done, word, value, count = pcall(transitions[whole_verb or verb], q, arg)
   if not is_done then
     return following, "error", items.message(word)
   end
-  return following, word, value
+  return following, word, value, count
+end
+
+-- How many items from this one on differ from it in one argument alone. All but the first are of the shortest form.
+local function run_length(batch, at)
+  local argv = batch.argv
+  local verb = argv[at]
+  local again = batch.again[verb]
+  local behind, count = at + batch.lengths[verb], 1
+  while again and argv[behind] == again do
+    behind, count = behind + 2, count + 1
+  end
+  return count
 end
 
 -- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call.
@@ -53,22 +69,30 @@ end
 -- the other are told together: `numbered`, the first number, how many.
 function items.run(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
-  local outcome, at, last = {}, batch.first, #argv
-  local first, numbered = 0, 0
+  local outcome, number, at, last = {}, 1, batch.first, #argv
+  local first, numbered, run = 0, 0, 0
   while at <= last do
-    local following, word, value = run_at(q, argv, readers, transitions, at)
-    at = following
-    if word == "numbered" and numbered > 0 and value == first + numbered then
-      numbered = numbered + 1
-    else
-      tell_numbered(outcome, first, numbered)
-      if word == "numbered" then
-        first, numbered = value, 1
+    run = run > 0 and run or run_length(batch, at)
+    q.item, q.run = number, run
+    local following, word, value, done = run_at(q, argv, readers, transitions, at)
+    local is_numbered = word == "numbered"
+    done = is_numbered and (done or 1) or q.item - number
+    if done > 0 then
+      local from = is_numbered and value or q.first_number
+      if numbered > 0 and from == first + numbered then
+        numbered = numbered + done
       else
-        local count = #outcome
-        outcome[count + 1], outcome[count + 2], numbered = word, value and tostring(value) or "", 0
+        tell_numbered(outcome, first, numbered)
+        first, numbered = from, done
       end
     end
+    if not is_numbered then
+      tell_numbered(outcome, first, numbered)
+      local count = #outcome
+      outcome[count + 1], outcome[count + 2], numbered = word, value and tostring(value) or "", 0
+      done = done + 1
+    end
+    number, at, run = number + done, following + 2 * (done - 1), run - done
   end
   tell_numbered(outcome, first, numbered)
   return items.text(outcome)
@@ -77,14 +101,18 @@ end
 -- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text.
 function items.refused(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
-  local refused, number, at, last = {}, 0, batch.first, #argv
+  local refused, number, at, last, run = {}, 1, batch.first, #argv, 0
   while at <= last do
-    local following, word, value = run_at(q, argv, readers, transitions, at)
+    run = run > 0 and run or run_length(batch, at)
+    q.item, q.run = number, run
+    local following, word, value, done = run_at(q, argv, readers, transitions, at)
     if word ~= "ok" then
+      done = q.item - number + 1
       local count = #refused
-      refused[count + 1], refused[count + 2], refused[count + 3] = tostring(number), word, value and tostring(value) or ""
+      refused[count + 1], refused[count + 2], refused[count + 3] = tostring(q.item - 1), word, value and tostring(value) or ""
     end
-    number, at = number + 1, following
+    done = done or 1
+    number, at, run = number + done, following + 2 * (done - 1), run - done
   end
   return refused
 end

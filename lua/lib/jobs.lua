@@ -28,15 +28,16 @@ local KNOWN = {
 }
 
 -- A key that holds something else is no job: a poisoned record costs its own job, never the queue.
+local function unless_poisoned(err)
+  if not shapes.is_wrong_type(err) then
+    error(err, 0)
+  end
+  return nil
+end
+
 local function read(command, key, ...)
   local is_read, row = pcall(call, command, key, ...)
-  if is_read then
-    return row
-  end
-  if shapes.is_wrong_type(row) then
-    return nil
-  end
-  error(row, 0)
+  return is_read and row or unless_poisoned(row)
 end
 
 -- A key has a queue and an id; anything else names no parent.
@@ -110,7 +111,10 @@ end
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
 function jobs.read(q, id)
   local key = keys.job(q, id)
-  local flat = read("HGETALL", key)
+  local is_read, flat = pcall(call, "HGETALL", key)
+  if not is_read then
+    flat = unless_poisoned(flat)
+  end
   if not flat or #flat == 0 then
     return nil
   end
@@ -143,6 +147,12 @@ function jobs.store(q, id, job, timestamp, ties)
     call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", timestamp,
       "delay", job.delay, "priority", job.priority)
   end
+end
+
+-- The same of one that neither waits for its time nor has a priority, nor is tied to anything.
+function jobs.store_plain(q, id, name, data, opts, timestamp)
+  call("HSET", keys.job(q, id), "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
+    "priority", "0")
 end
 
 -- Deletes the record and all that hangs on it, but for the lock. Says whether there was a record.

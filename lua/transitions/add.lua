@@ -15,11 +15,12 @@ local batch_adds = require("lib.batch_adds")
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
-local ready = require("lib.ready")
 local shapes = require("lib.shapes")
+local signals = require("lib.signals")
 
--- The usual job: it has its number for an id and waits behind all others. The number itself is the answer.
-local function add_plain(q, arg)
+-- The usual jobs: they have their numbers for ids and wait behind all others. They are `count` items from this one on,
+-- which differ in their data alone. The first number, and how many, is the answer.
+local function add_plain(q, arg, count)
   -- check
   if not q.can_add then
     events.check(q)
@@ -28,18 +29,30 @@ local function add_plain(q, arg)
   end
 
   -- write
-  local number = batch_adds.next_number(q)
-  local id = clock.text(number)
-  jobs.store(q, id, arg, arg.timestamp ~= "" and arg.timestamp or q.now_text)
-  events.added(q, id, arg.name)
-  ready.push(q, id, false)
-  events.capped(q, "waiting", "jobId", id)
-  return "numbered", number
+  local name, data, opts, first = arg.name, arg.data, arg.opts, q.item
+  local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
+  local firsts = count > 1 and batch_adds.firsts(q)
+  for item = first, first + count - 1 do
+    q.item = item
+    local number = batch_adds.next_number(q)
+    if item == first then
+      q.first_number = number
+      signals.work(q)
+    else
+      data = firsts[item]
+    end
+    local id = clock.text(number)
+    jobs.store_plain(q, id, name, data, opts, timestamp)
+    events.added(q, id, name)
+    batch_adds.push(q, id)
+    events.waiting(q, id)
+  end
+  return "numbered", q.first_number, count
 end
 
 return function(q, arg)
   if arg.job_id == "" and arg.delay == "0" and arg.priority == "0" and not arg.is_next and not arg.lane then
-    return add_plain(q, arg)
+    return add_plain(q, arg, q.adding and q.run or 1)
   end
 
   -- check

@@ -93,6 +93,18 @@ local function check_keys(q, from)
   end
 end
 
+-- Write: it is this worker's, it has begun, and everybody is told.
+local function start(q, arg, id, key, started)
+  batch_claims.claim(q, arg.from, id)
+  leases.take(key, arg.token, arg.lease_ms)
+  events.active(q, id)
+  if arg.worker ~= "" then
+    call("HSET", key, "processedOn", q.now_text, STARTED, started, PROCESSED_BY, arg.worker)
+  else
+    call("HSET", key, "processedOn", q.now_text, STARTED, started)
+  end
+end
+
 return function(q, arg)
   -- check
   local id, from = arg.job_id, arg.from
@@ -100,13 +112,14 @@ return function(q, arg)
   if not q.can_claim then
     check_keys(q, from)
   end
+  if flat and is_fresh(flat) and (not flat[14] or lanes.is_free(q, flat[14], id)) then
+    -- write
+    start(q, arg, id, key, "1")
+    return "claimed", flat, #flat[4], false
+  end
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
-    if is_fresh(flat) then
-      bytes, lane = #flat[4], flat[14]
-    else
-      started, bytes, is_deferred, lane, tie = read_ties(flat)
-    end
+    started, bytes, is_deferred, lane, tie = read_ties(flat)
   end
   local status, statuses, is_withheld
   if tie then
@@ -138,19 +151,12 @@ return function(q, arg)
     lanes.turn_back(q, job)
     return "turned_back"
   end
-  batch_claims.claim(q, from, id)
+  start(q, arg, id, key, started)
+
+  -- settle
   if gate == "enter" then
     lanes.let_in(q, job)
   end
-  leases.take(key, arg.token, arg.lease_ms)
-  events.active(q, id)
-  if arg.worker ~= "" then
-    call("HSET", key, "processedOn", q.now_text, STARTED, started, PROCESSED_BY, arg.worker)
-  else
-    call("HSET", key, "processedOn", q.now_text, STARTED, started)
-  end
-
-  -- settle
   if status == "pending" then
     call("HSET", statuses, key, "active")
   end

@@ -12,6 +12,7 @@
 --- @again job_id
 --- @reply ok | not_found | lease_missing | lease_lost | not_in_state | pending_children | failed_children
 local batch_ends = require("lib.batch_ends")
+local clock = require("lib.clock")
 local events = require("lib.events")
 local finish = require("lib.finish")
 local flows = require("lib.flows")
@@ -19,11 +20,13 @@ local lanes = require("lib.lanes")
 local retention = require("lib.retention")
 local shapes = require("lib.shapes")
 
--- The usual end, of a job that was seen to be tied to no more than a lane: what the call has read for all its jobs is
--- enough to know that it may end. `key` and `number` are those of `batch_ends.plain`.
-local function complete_plain(q, arg, key, number)
+-- The usual end, of jobs that were seen to be tied to no more than a lane: what the call has read for all its jobs is
+-- enough to know that they may end. They are `count` items from this one on; more than one only without a lane.
+local function complete_plain(q, arg, count)
   -- check
-  local id, lane, attempts_made = arg.job_id, arg.lane, arg.attempts_made + 1
+  local id, lane, result, first = arg.job_id, arg.lane, arg.result, q.item
+  local ids = count > 1 and batch_ends.ids(q)
+  local attempts_made = clock.text(arg.attempts_made + 1)
   if not q.can_complete then
     events.check(q)
     shapes.check_one(q, "completed")
@@ -32,34 +35,39 @@ local function complete_plain(q, arg, key, number)
   local hands_over = lane ~= "" and lanes.check_hand_over(q, lane, id)
 
   -- write
-  if not batch_ends.complete_plain(q, id, number) then
-    return "not_in_state"
-  end
+  for number = first, first + count - 1 do
+    q.item = number
+    id = ids and ids[number] or id
+    local key = batch_ends.complete(q, number, id)
+    if not key then
+      return "not_in_state"
+    end
 
-  -- settle
-  if not q.has_finished then
-    q.has_finished = true
-    events.trim(q)
+    -- settle
+    if not q.has_finished then
+      q.has_finished = true
+      events.trim(q)
+    end
+    if hands_over then
+      lanes.hand_over(q, lane)
+    elseif lane ~= "" then
+      lanes.finished(q, lane, id, "completed")
+    end
+    finish.write(q, key, attempts_made, "returnvalue", result)
+    events.completed(q, id, result)
   end
-  if hands_over then
-    lanes.hand_over(q, lane)
-  elseif lane ~= "" then
-    lanes.finished(q, lane, id, "completed")
-  end
-  finish.write(q, key, attempts_made, "returnvalue", arg.result)
   if arg.keep_count ~= "" or arg.keep_age ~= "" then
     retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
   end
-  events.completed(q, id, arg.result)
-  return "ok"
+  return "ok", nil, count
 end
 
 return function(q, arg)
   -- check
   if q.is_plain and arg.attempts_made ~= "" and arg.keep_count ~= "0" then
-    local key, number = batch_ends.plain(q, arg.job_id, arg.token)
-    if key then
-      return complete_plain(q, arg, key, number)
+    local count = batch_ends.count_plain(q, q.item, arg.lane == "" and q.run or 1, arg.token)
+    if count > 0 then
+      return complete_plain(q, arg, count)
     end
   end
   local children = flows.refusal(q, arg.job_id)

@@ -65,49 +65,41 @@ function entryText(tree, call) {
 }
 
 // What a call knows of its items: where they begin, how long each is, and for each verb a function that reads one item
-// into a table of its own and says where the next one begins; a short form also says which verb it stands for. The
-// shortest leaves in the table what the one before it had.
+// into its transition's table and says where the next one begins; a short form also says which verb it stands for. The
+// shortest leaves in the table what the one before it had; `again` says which one may follow a verb so.
 function readersText(tree, call, first) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
-  const readText = (fields, count, verb) =>
-    `function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${verb} end`;
+  const asUsual = (arg) => `arg.${arg.name} = ${usualText(arg)}`;
   const setups = [];
+  const readers = [];
   const lengths = [];
-  const readers = call.items.flatMap((verb) => {
-    const args = call.shapes.get(verb) ?? tree.modules.get(`transitions.${verb}`).args;
-    const whole = `["${verb}"] = (function() local arg = {} return ${readText(args.map(given), args.length, '')} end)()`;
-    lengths.push(`["${verb}"] = ${args.length + 1}`);
+  const following = [];
+  for (const verb of call.items) {
+    const module = call.shapes.has(verb) ? undefined : tree.modules.get(`transitions.${verb}`);
+    const args = call.shapes.get(verb) ?? module.args;
+    const own = `readers_of_${verb}_in_${call.name}`;
+    const forms = [];
+    const add = (form, fields, count) => {
+      const stands = form === verb ? '' : `, "${verb}"`;
+      forms.push(`function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${stands} end`);
+      readers.push(`["${form}"] = ${own}[${forms.length}]`);
+      lengths.push(`["${form}"] = ${count + 1}`);
+      if (module?.again !== undefined) following.push(`["${form}"] = "${againVerb(verb)}"`);
+    };
+    add(verb, args.map(given), args.length);
     const usual = usualArgs(args);
-    if (usual.length === 0) return [whole];
-    const sent = args.slice(0, args.length - usual.length);
-    lengths.push(`["${shortVerb(verb)}"] = ${sent.length + 1}`);
-    const preset = usual.map((arg) => `${arg.name} = ${usualText(arg)}`).join(', ');
-    const own = `short_${verb}_of_${call.name}`;
-    setups.push(`local ${own} = (function() local arg = {${preset}} return {`);
-    const forms = [readText(sent.map(given), sent.length, `, "${verb}"`)];
-    const readers = [whole, `["${shortVerb(verb)}"] = ${own}[1]`];
-    const again = tree.modules.get(`transitions.${verb}`)?.again;
-    if (again !== undefined) {
-      forms.push(
-        readText(
-          [
-            given(
-              args.find(({ name }) => name === again),
-              0,
-            ),
-          ],
-          1,
-          `, "${verb}"`,
-        ),
-      );
-      readers.push(`["${againVerb(verb)}"] = ${own}[2]`);
-      lengths.push(`["${againVerb(verb)}"] = 2`);
+    if (usual.length > 0) {
+      const sent = args.slice(0, args.length - usual.length);
+      add(shortVerb(verb), [...sent.map(given), ...usual.map(asUsual)], sent.length);
     }
-    setups[setups.length - 1] += `${forms.join(',\n')} } end)()\n`;
-    return readers;
-  });
-  return `${setups.join('')}local batch_of_${call.name} = { first = ${first}, readers = { ${readers.join(',\n')} },\nlengths = { ${lengths.join(', ')} }, argv = false }\n`;
+    if (module?.again !== undefined) {
+      const arg = args.find(({ name }) => name === module.again);
+      add(againVerb(verb), [given(arg, 0)], 1);
+    }
+    setups.push(`local ${own} = (function() local arg = {} return { ${forms.join(',\n')} } end)()\n`);
+  }
+  return `${setups.join('')}local batch_of_${call.name} = { first = ${first}, readers = { ${readers.join(',\n')} },\nlengths = { ${lengths.join(', ')} }, again = { ${following.join(', ')} }, argv = false }\n`;
 }
 
 /** The transitions among a call's items; the others are shapes of its own. */

@@ -33,16 +33,23 @@ function shortPush({ name, args, again }) {
     return `${value} === ${arg.type === 'int' ? arg.usual : `'${arg.usual}'`}`;
   });
   const sent = args.slice(0, args.length - usual.length);
-  const short = `argv.push('${shortVerb(name)}', ${pushes(sent)});`;
-  if (again === undefined) return [`  if (${isUsual.join(' && ')}) {`, `    ${short}`, '    return;', '  }'];
-  const isSame = sent
+  return [
+    `  if (${isUsual.join(' && ')}) {`,
+    `    argv.push('${shortVerb(name)}', ${pushes(sent)});`,
+    again === undefined ? '    return;' : '    return arg;',
+    '  }',
+  ];
+}
+
+// Only the argument in which it differs from the one before it.
+function againPush({ name, args, again }) {
+  if (again === undefined) return [];
+  const isSame = args
     .filter((arg) => arg.name !== again)
     .map((arg) => `arg.${camel(arg.name)} === before.${camel(arg.name)}`);
   return [
-    `  if (${isUsual.join(' && ')}) {`,
-    `    if (before !== undefined && ${isSame.join(' && ')})`,
-    `      argv.push('${againVerb(name)}', ${pushes(args.filter((arg) => arg.name === again))});`,
-    `    else ${short}`,
+    `  if (before !== undefined && ${isSame.join(' && ')}) {`,
+    `    argv.push('${againVerb(name)}', ${pushes(args.filter((arg) => arg.name === again))});`,
     '    return arg;',
     '  }',
   ];
@@ -52,7 +59,7 @@ function shortPush({ name, args, again }) {
 // push answered.
 function pushHead(name, type, again) {
   if (again === undefined) return `export function push${name}(argv: string[], arg: ${type}): void {`;
-  return `export function push${name}(argv: string[], arg: ${type}, before?: ${type}): ${type} | undefined {`;
+  return `export function push${name}(argv: string[], arg: ${type}, before?: ${type}): ${type} {`;
 }
 
 function itemText(module) {
@@ -62,9 +69,10 @@ function itemText(module) {
     argType(type, module.args),
     `export type ${pascal(module.name)}Word = ${module.words.map((word) => `'${word}'`).join(' | ')};`,
     pushHead(pascal(module.name), type, module.again),
+    ...againPush(module),
     ...shortPush(module),
     `  argv.push('${module.name}', ${pushes(module.args)});`,
-    ...(module.again === undefined ? [] : ['  return undefined;']),
+    ...(module.again === undefined ? [] : ['  return arg;']),
     '}',
   ].join('\n');
 }

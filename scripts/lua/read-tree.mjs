@@ -110,7 +110,7 @@ export function usualArgs(args) {
 /** The word that stands for an item without its usual arguments. */
 export const shortVerb = (name) => `${name}-`;
 
-/** The word for one that differs from the short one before it in a single argument. */
+/** The word for one that differs from the one before it in a single argument. */
 export const againVerb = (name) => `${name}+`;
 
 /** The modules that `paths` need, each after what it requires. */

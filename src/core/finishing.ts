@@ -38,7 +38,7 @@ export function encodeFinishes(finishes: readonly Finish[]): string[] {
   let before: CompleteArg | undefined;
   for (const { item } of finishes) {
     if (Array.isArray(item)) argv.push(...item);
-    else before = pushComplete(argv, item, before) ?? before;
+    else before = pushComplete(argv, item, before);
   }
   return argv;
 }
