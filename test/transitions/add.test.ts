@@ -11,7 +11,7 @@ import {
   text,
 } from '../support/expected.ts';
 import { crowd, delayedScore, hset, job, NOW, priorityScore, type State, states } from '../support/given.ts';
-import { addition, edgeOf } from './edges.ts';
+import { addition, edgeOf, items } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -34,8 +34,7 @@ const added = (id: string): Changes => ({
 });
 const duplicate: Changes = { 'q:id': text('11'), 'q:events': events(['duplicated', { jobId: '1' }]) };
 const add = (...args: Partial<typeof addition>[]) => {
-  const argv: string[] = [];
-  for (const arg of args) pushAdd(argv, { ...addition, jobId: '', ...arg });
+  const argv = items(pushAdd, ...args.map((arg) => ({ ...addition, jobId: '', ...arg })));
   return { call: addManyCall, argv: addManyCall.encode(argv) };
 };
 

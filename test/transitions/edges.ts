@@ -91,11 +91,12 @@ export const noFetch: ExchangeCallArg = {
   afterFinish: false,
 };
 
-type Push<Arg> = (argv: string[], arg: Arg) => void;
+type Push<Arg> = (argv: string[], arg: Arg, before?: Arg) => unknown;
 
-function items<Arg>(push: Push<Arg>, ...args: Arg[]): string[] {
+/** Each as short as the one before it allows, as clients send them. */
+export function items<Arg>(push: Push<Arg>, ...args: Arg[]): string[] {
   const argv: string[] = [];
-  for (const arg of args) push(argv, arg);
+  for (const [i, arg] of args.entries()) push(argv, arg, args[i - 1]);
   return argv;
 }
 

@@ -14,7 +14,17 @@ import {
 import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.ts';
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
-import { addition, completion, type Edge, edges, ending, fetching, noFetch } from './edges.ts';
+import {
+  addition,
+  completion,
+  type Edge,
+  edges,
+  ending,
+  fetching,
+  finishing,
+  items,
+  noFetch,
+} from './edges.ts';
 import { addGroups, groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { commandsOf, type Run, runShim, type Step } from './shim.ts';
@@ -196,6 +206,63 @@ describe('an error in the middle of a batch', () => {
       expect(inSecond).toBeGreaterThan(1);
     });
   }
+
+  it('of completions that are alike: it costs the one that it hits', async () => {
+    const ids = ['a', 'b', 'c'];
+    const alike = finishing(
+      pushComplete,
+      ...ids.map((jobId) => ({ ...completion, jobId, attemptsMade: '0' })),
+    );
+    expect(alike.argv.filter((text) => text === 'complete+')).toHaveLength(2);
+    const hit = new Set<number>();
+    let k = 0;
+    await atEveryCommand(threeActive, alike, async (run, at) => {
+      if (commandsOf(run)[k++]!.item === 0) return;
+      const words = wordsOf(run);
+      expect(
+        words.filter((word) => word === 'error'),
+        at,
+      ).toHaveLength(1);
+      hit.add(words.indexOf('error'));
+      for (const [i, id] of ids.entries()) {
+        if (words[i] !== 'ok') continue;
+        expect(await server.admin.hget(`${ROOT}:${id}`, 'finishedOn'), at).not.toBeNull();
+        expect(await server.admin.zscore(`${ROOT}:completed`, id), at).not.toBeNull();
+        expect(await server.admin.lpos(`${ROOT}:active`, id), at).toBeNull();
+      }
+    });
+    expect([...hit].sort()).toEqual([0, 1, 2]);
+  });
+
+  it('of adds that are alike: it costs the one that it hits', async () => {
+    const data = ['1', '2', '3'];
+    const argv = items(pushAdd, ...data.map((text) => ({ ...addition, jobId: '', data: text })));
+    expect(argv.filter((text) => text === 'add+')).toHaveLength(2);
+    const hit = new Set<string>();
+    let k = 0;
+    const request = { call: addManyCall, argv: addManyCall.encode(argv) };
+    await atEveryCommand(crowd(), request, async (run, at) => {
+      if (commandsOf(run)[k++]!.item === 0) return;
+      const body = run.reply![2] as string[];
+      expect(
+        body.filter((text) => text === 'error'),
+        at,
+      ).toHaveLength(1);
+      const told: string[] = [];
+      for (let i = 0; i < body.length; i += 2) {
+        if (body[i] !== 'numbered') continue;
+        for (let n = 0; n < Number(body[i + 2]); n++) {
+          const id = String(Number(body[i + 1]) + n);
+          told.push((await server.admin.hget(`${ROOT}:${id}`, 'data')) ?? 'nothing');
+          expect(await server.admin.lpos(`${ROOT}:wait`, id), at).not.toBeNull();
+        }
+        i++;
+      }
+      expect(told, at).toHaveLength(2);
+      hit.add(data.filter((text) => !told.includes(text)).join());
+    });
+    expect([...hit].sort()).toEqual(data);
+  });
 
   it('of a fetch: the finishes beside it stand and are told, and what was claimed is given', async () => {
     const argv: string[] = [];

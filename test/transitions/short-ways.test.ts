@@ -1,9 +1,9 @@
-// A plain job takes a short way through `complete`, and a lane whose only job ends one of its own. Whatever a batch is
-// made of, what comes of it is the same as on the long way, and the same as job by job.
+// Plain jobs take a short way through `add` and `complete`, several at once, and a lane whose only job ends one of its
+// own. Whatever a batch is made of, what comes of it is the same as on the long way, and the same as job by job.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pushComplete } from '../../src/store/generated/engine.ts';
+import { addManyCall, pushAdd, pushComplete } from '../../src/store/generated/engine.ts';
 import {
   type Command,
   hset,
@@ -15,7 +15,7 @@ import {
   ROOT,
   usedQueue,
 } from '../support/given.ts';
-import { completion, finishing } from './edges.ts';
+import { addition, completion, finishing, items as itemsOf } from './edges.ts';
 import { useTables } from './tables.ts';
 
 const tables = useTables();
@@ -140,5 +140,53 @@ describe('complete', () => {
       { numRuns: 150 },
     );
     expect(seen.short).toBeGreaterThan(20);
+  });
+});
+
+describe('add', () => {
+  const additions = fc.array(
+    fc.record({
+      jobId: fc.constantFrom('', '', '', '', 'mine'),
+      name: fc.constantFrom('mail', 'mail', 'mail', 'bill'),
+      data: fc.constantFrom('1', '2', '3'),
+      delay: fc.constantFrom('0', '0', '0', '0', '500'),
+      priority: fc.constantFrom('0', '0', '0', '0', '3'),
+      isNext: fc.constantFrom(false, false, false, true),
+      timestamp: fc.constantFrom('', '', '', '77'),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+  const adding = (...args: (typeof addition)[]) => ({
+    call: addManyCall,
+    argv: addManyCall.encode(itemsOf(pushAdd, ...args)),
+  });
+
+  /** `numbered, first, how many` as one word and value for each. */
+  function oneByOne(told: readonly string[]): string[] {
+    const each: string[] = [];
+    for (let i = 0; i < told.length; ) {
+      const [word, value] = [told[i++]!, told[i++]!];
+      if (word !== 'numbered') each.push(word, value);
+      else
+        for (let k = 0, count = Number(told[i++]); k < count; k++) each.push(word, String(Number(value) + k));
+    }
+    return each;
+  }
+
+  it('is the same together and job by job', async () => {
+    await fc.assert(
+      fc.asyncProperty(additions, async (args) => {
+        const all = args.map((arg) => ({ ...addition, ...arg }));
+        await tables.given(usedQueue());
+        const together = oneByOne((await tables.run(adding(...all))) as string[]);
+        const space = await tables.keyspace();
+        await tables.given(usedQueue());
+        const alone: string[] = [];
+        for (const one of all) alone.push(...oneByOne((await tables.run(adding(one))) as string[]));
+        expect(together).toEqual(alone);
+        expect(space).toEqual(await tables.keyspace());
+      }),
+      { numRuns: 150 },
+    );
   });
 });
