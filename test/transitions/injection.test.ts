@@ -11,7 +11,7 @@ import {
   pushExtend,
   pushRetry,
 } from '../../src/store/generated/engine.ts';
-import { type Command, crowd, job, ROOT, states, TOKEN } from '../support/given.ts';
+import { type Command, crowd, job, ROOT, states, TOKEN, usedQueue } from '../support/given.ts';
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import {
@@ -214,9 +214,10 @@ describe('an error in the middle of a batch', () => {
       ...ids.map((jobId) => ({ ...completion, jobId, attemptsMade: '0' })),
     );
     expect(alike.argv.filter((text) => text === 'complete+')).toHaveLength(2);
+    const given = [...usedQueue(), ...ids.flatMap((id) => job('active', { id }))];
     const hit = new Set<number>();
     let k = 0;
-    await atEveryCommand(threeActive, alike, async (run, at) => {
+    await atEveryCommand(given, alike, async (run, at) => {
       if (commandsOf(run)[k++]!.item === 0) return;
       const words = wordsOf(run);
       expect(
