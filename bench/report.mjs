@@ -73,7 +73,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '```sh',
     'npm ci',
-    'npm run bench             # everything, about half an hour',
+    'npm run bench             # everything, half an hour if the machine is quiet',
     'npm run bench -- --quick  # a first look, under three minutes',
     'npm run bench -- --only process-100 --rounds 3',
     '```',

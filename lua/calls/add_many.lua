@@ -9,8 +9,8 @@ local transitions = { add = require("transitions.add"), add_in_lane = require("t
 
 return {
   run = function(q, _, batch)
-    local firsts, count = items.firsts(batch)
-    batch_adds.open(q, count, firsts)
+    local _, count = items.firsts(q, batch)
+    batch_adds.open(q, count)
     local outcome = items.run(q, batch, transitions)
     batch_adds.flush(q)
     return outcome

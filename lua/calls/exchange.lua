@@ -192,7 +192,7 @@ end
 
 -- Trouble in fetching is told beside what was done: the finishes stand, and so do the jobs that were claimed.
 local function run(q, arg, batch)
-  batch_ends.look(q, items.firsts(batch))
+  batch_ends.look(q, items.firsts(q, batch))
   local refused = items.refused(q, batch, transitions)
   batch_ends.flush(q)
   local outcome = exchange_outcome.new(refused)

@@ -57,7 +57,7 @@ function adding.write(q, arg, timestamp, score, ties)
   else
     ready.push_prioritized(q, id, tonumber(arg.priority))
   end
-  events.capped(q, "waiting", "jobId", id)
+  events.waiting(q, id)
   return id
 end
 

@@ -3,17 +3,11 @@
 
 local batch_adds = {}
 
--- `count` is how many the call may add. `firsts`, where it has items, are their first arguments: one that is like the one
--- before it has no other.
-function batch_adds.open(q, count, firsts)
+-- `count` is how many the call may add.
+function batch_adds.open(q, count)
   if count > 1 then
-    q.adding = { firsts = firsts, count = count, number = false, waiting = {}, is_capped = false }
+    q.adding = { count = count, number = false, waiting = {}, is_capped = false }
   end
-end
-
--- By the number of the item.
-function batch_adds.firsts(q)
-  return q.adding.firsts
 end
 
 -- Write: the number of one more job.

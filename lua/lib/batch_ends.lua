@@ -206,11 +206,6 @@ function batch_ends.complete(q, number, id)
   return records[number]
 end
 
--- By the number of the item: its job, in a call of several.
-function batch_ends.ids(q)
-  return q.ending.ids
-end
-
 -- Settle: writes what is left to write. Whoever looks into these collections within the call comes here first.
 function batch_ends.flush(q)
   local ending = q.ending

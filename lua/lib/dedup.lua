@@ -54,7 +54,7 @@ local function run_next(q, dedup_id, next_job)
     delays.put(q, id, delays.place(q, q.now + delay))
   else
     ready.enqueue(q, id, priority, opts.lifo == true)
-    events.capped(q, "waiting", "jobId", id)
+    events.waiting(q, id)
   end
   if next_job.pdk then
     call("SADD", next_job.pdk, keys.job(q, id))

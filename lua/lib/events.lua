@@ -53,6 +53,7 @@ function events.capped(q, name, ...)
   end
 end
 
+-- The same for the one that nearly every added job has.
 function events.waiting(q, id)
   if is_capped_later(q) then
     call("XADD", q.events, "*", "event", "waiting", "jobId", id)

@@ -40,8 +40,9 @@ end
 -- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call.
 local firsts = {}
 
--- The first argument of every item, and how many there are.
-function items.firsts(batch)
+-- The first argument of every item, and how many there are. Those of a run that come after its first item have no other,
+-- so that a transition finds them here (`q.firsts`), by the number of the item.
+function items.firsts(q, batch)
   local argv, at, lengths = batch.argv, batch.first, batch.lengths
   local count, last = 0, #argv
   while at <= last do
@@ -49,6 +50,7 @@ function items.firsts(batch)
     firsts[count] = argv[at + 1]
     at = at + lengths[argv[at]]
   end
+  q.firsts = firsts
   return firsts, count
 end
 

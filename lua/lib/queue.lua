@@ -50,7 +50,8 @@ function queue.open(root, now, now_text)
     -- lib.retention, transitions.add, transitions.claim, transitions.complete
     retention_asked = false, can_add = false, can_claim = false, can_complete = false,
     -- lib.items, lib.batch_ends, lib.batch_claims, lib.batch_adds
-    item = 0, run = 1, first_number = 0, is_plain = false, ends_one = false, ending = false, claiming = false, adding = false,
+    item = 0, run = 1, firsts = false, first_number = 0,
+    is_plain = false, ends_one = false, ending = false, claiming = false, adding = false,
     -- lib.lane_state, lib.lanes
     are_lanes_checked = false, known_lanes = false, lane_books = false, lane_released = false, lanes_moved_on = 0,
     -- what it has done, and who has to hear of it

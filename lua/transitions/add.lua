@@ -31,7 +31,7 @@ local function add_plain(q, arg, count)
   -- write
   local name, data, opts, first = arg.name, arg.data, arg.opts, q.item
   local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
-  local firsts = count > 1 and batch_adds.firsts(q)
+  local firsts = q.firsts
   for item = first, first + count - 1 do
     q.item = item
     local number = batch_adds.next_number(q)

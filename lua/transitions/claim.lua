@@ -112,7 +112,8 @@ return function(q, arg)
   if not q.can_claim then
     check_keys(q, from)
   end
-  if flat and is_fresh(flat) and (not flat[14] or lanes.is_free(q, flat[14], id)) then
+  local is_new = flat and is_fresh(flat)
+  if is_new and (not flat[14] or lanes.is_free(q, flat[14], id)) then
     -- write
     start(q, arg, id, key, "1")
     return "claimed", flat, #flat[4], false
@@ -130,7 +131,8 @@ return function(q, arg)
     end
   end
   local job, gate
-  if lane and (is_withheld or not lanes.is_free(q, lane, id)) then
+  -- One that is new has been asked about already.
+  if lane and (is_withheld or is_new or not lanes.is_free(q, lane, id)) then
     job = in_lane(id, flat)
     gate = lanes.gate(q, job)
     if gate ~= "pass" or is_withheld then

@@ -25,7 +25,7 @@ local shapes = require("lib.shapes")
 local function complete_plain(q, arg, count)
   -- check
   local id, lane, result, first = arg.job_id, arg.lane, arg.result, q.item
-  local ids = count > 1 and batch_ends.ids(q)
+  local ids = q.firsts
   local attempts_made = clock.text(arg.attempts_made + 1)
   if not q.can_complete then
     events.check(q)
@@ -36,8 +36,7 @@ local function complete_plain(q, arg, count)
 
   -- write
   for number = first, first + count - 1 do
-    q.item = number
-    id = ids and ids[number] or id
+    q.item, id = number, ids[number]
     local key = batch_ends.complete(q, number, id)
     if not key then
       return "not_in_state"

@@ -84,7 +84,7 @@ return function(q, arg)
     delays.put(q, id, score)
   else
     ready.enqueue(q, id, arg.priority, arg.is_next)
-    events.capped(q, "waiting", "jobId", id)
+    events.waiting(q, id)
   end
   return "ok", id
 end
