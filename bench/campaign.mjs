@@ -77,13 +77,18 @@ async function runUndisturbed(workload, library, setup, stolen) {
   }
 }
 
+// A quick look warms up for half as long as it measures.
+function countsOf({ count, quickCount, warmUpCount }, { isQuick }) {
+  if (!isQuick) return { count, warmUpCount };
+  return { count: quickCount, warmUpCount: Math.min(warmUpCount, quickCount / 2) };
+}
+
 async function runOnce(workload, library, setup) {
   try {
     const task = {
       library,
       run: workload.run,
-      count: setup.isQuick ? workload.quickCount : workload.count,
-      warmUpCount: workload.warmUpCount,
+      ...countsOf(workload, setup),
       ...(workload.depths ? await deepTask(workload, library, setup) : await shallowTask(workload, setup)),
     };
     return await runChild(task, { timeoutMs: CHILD_TIMEOUT_MS, env: setup.env });

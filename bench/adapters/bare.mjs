@@ -61,7 +61,7 @@ export default {
           ...finished.flatMap(({ id, result }) => [id, result]),
         ]);
         for (const { job } of finished) onCompleted(job);
-        jobs = reply.map(([id, fields]) => ({ id, data: JSON.parse(fieldOf(fields, 'data')) }));
+        jobs = jobsOf(JSON.parse(reply));
         finished = await Promise.all(
           jobs.map(async (job) => ({
             job,
@@ -85,7 +85,12 @@ export default {
   },
 };
 
-function fieldOf(fields, name) {
-  for (let i = 0; i < fields.length; i += 2) if (fields[i] === name) return fields[i + 1];
-  return 'null';
+// Ids and records in turn; a record is flat.
+function jobsOf(reply) {
+  const jobs = [];
+  for (let i = 0; i < reply.length; i += 2) {
+    const fields = reply[i + 1];
+    jobs.push({ id: reply[i], data: JSON.parse(fields[fields.indexOf('data') + 1]) });
+  }
+  return jobs;
 }

@@ -1,11 +1,19 @@
 -- ARGV: now, then name, data, options of each job.
+-- Whatever takes several jobs in one command is given all of them at once.
 local root, now = KEYS[1], ARGV[1]
-local events = root .. "events"
-for i = 2, #ARGV, 3 do
-  local id = redis.call("INCR", root .. "id")
-  redis.call("HSET", root .. id, "name", ARGV[i], "data", ARGV[i + 1], "opts", ARGV[i + 2], "timestamp", now, "delay", "0", "priority", "0")
-  redis.call("XADD", events, "*", "event", "added", "jobId", id, "name", ARGV[i])
-  redis.call("LPUSH", root .. "wait", id)
-  redis.call("XADD", events, "MAXLEN", "~", "10000", "*", "event", "waiting", "jobId", id)
+local call = redis.call
+local events, count = root .. "events", (#ARGV - 1) / 3
+
+local last = call("INCRBY", root .. "id", count)
+local ids = {}
+for i = 1, count do
+  local id = string.format("%d", last - count + i)
+  local name, data, opts = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+  ids[i] = id
+  call("HSET", root .. id, "name", name, "data", data, "opts", opts, "timestamp", now, "delay", "0", "priority", "0")
+  call("XADD", events, "*", "event", "added", "jobId", id, "name", name)
+  call("XADD", events, "*", "event", "waiting", "jobId", id)
 end
-redis.call("ZADD", root .. "marker", "0", "0")
+call("LPUSH", root .. "wait", unpack(ids))
+call("XTRIM", events, "MAXLEN", "~", "10000")
+call("ZADD", root .. "marker", "0", "0")

@@ -1,31 +1,38 @@
 -- ARGV: now, token, lease in ms, how many to fetch, then id and result of each finished job.
+-- Whatever takes several jobs in one command is given all of them at once.
 local root, now, token, lease = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local events, active, completed = root .. "events", root .. "active", root .. "completed"
-if #ARGV > 4 then
-  redis.call("XTRIM", events, "MAXLEN", "~", "10000")
-end
+local call = redis.call
+local events, active, wait = root .. "events", root .. "active", root .. "wait"
+
+local locks, entries, ended = {}, {}, 0
 for i = 5, #ARGV, 2 do
   local id, result = ARGV[i], ARGV[i + 1]
-  redis.call("LREM", active, -1, id)
-  redis.call("DEL", root .. id .. ":lock")
-  redis.call("ZADD", completed, now, id)
-  redis.call("HSET", root .. id, "atm", "1", "returnvalue", result, "finishedOn", now)
-  redis.call("XADD", events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+  ended = ended + 1
+  locks[ended], entries[2 * ended - 1], entries[2 * ended] = root .. id .. ":lock", now, id
+  call("LREM", active, "-1", id)
+  call("HSET", root .. id, "atm", "1", "returnvalue", result, "finishedOn", now)
+  call("XADD", events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end
-local jobs = {}
-for i = 1, tonumber(ARGV[4]) do
-  local id = redis.call("LMOVE", root .. "wait", active, "RIGHT", "LEFT")
-  if not id then
-    break
-  end
-  redis.call("SET", root .. id .. ":lock", token, "PX", lease)
-  redis.call("XADD", events, "*", "event", "active", "jobId", id, "prev", "waiting")
-  redis.call("HSET", root .. id, "processedOn", now, "ats", "1")
-  jobs[i] = { id, redis.call("HGETALL", root .. id) }
+if ended > 0 then
+  call("DEL", unpack(locks))
+  call("ZADD", root .. "completed", unpack(entries))
+  call("XTRIM", events, "MAXLEN", "~", "10000")
 end
-if #jobs == 0 then
-  redis.call("XADD", events, "*", "event", "drained")
-else
-  redis.call("ZADD", root .. "marker", "0", "0")
+
+local ids = call("LRANGE", wait, -ARGV[4], "-1")
+local jobs, count = {}, #ids
+for i = count, 1, -1 do
+  local id = ids[i]
+  call("SET", root .. id .. ":lock", token, "PX", lease)
+  call("XADD", events, "*", "event", "active", "jobId", id, "prev", "waiting")
+  jobs[#jobs + 1], jobs[#jobs + 2] = id, call("HGETALL", root .. id)
+  call("HSET", root .. id, "processedOn", now, "ats", "1")
 end
-return jobs
+if count == 0 then
+  call("XADD", events, "*", "event", "drained")
+  return "[]"
+end
+call("LPUSH", active, unpack(ids))
+call("LTRIM", wait, "0", -count - 1)
+call("ZADD", root .. "marker", "0", "0")
+return cjson.encode(jobs)

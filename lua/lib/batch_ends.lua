@@ -34,15 +34,15 @@ end
 
 local function look_at_many(q, ids, count)
   related[1] = q.stalled
+  local prefix = keys.job(q, "")
   for i = 1, count do
-    local key = keys.job(q, ids[i])
+    local key = prefix .. ids[i]
     records[i], locks[i] = key, key .. LOCK
     related[2 * i], related[2 * i + 1] = key .. DEPENDENCIES, key .. UNSUCCESSFUL
   end
   local active = call("LRANGE", q.active, -count, -1)
   local holders = call("MGET", unpack(locks, 1, count))
   q.is_plain = call("EXISTS", unpack(related, 1, 2 * count + 1)) == 0
-    and call("EXISTS", unpack(records, 1, count)) == count
   q.suspects = q.is_plain and 0
   q.ending = {
     ids = ids, count = count, holders = holders, is_in_order = are_in_order(ids, count, active),
@@ -52,14 +52,13 @@ local function look_at_many(q, ids, count)
   }
 end
 
--- Check, of the whole batch: its jobs in the order of the items. Mostly all are there, none has children and none is
--- suspected of having stalled: then `q.is_plain` answers that for all.
+-- Check, of the whole batch: its jobs in the order of the items. Mostly none has children and none is suspected of
+-- having stalled: then `q.is_plain` answers that for all.
 function batch_ends.look(q, ids, count)
   if count == 1 then
-    -- The record counts four times, so that the sum says which of the four keys there are.
     local key = keys.job(q, ids[1])
     records[1], locks[1] = key, key .. LOCK
-    q.is_plain = call("EXISTS", key, key, key, key, q.stalled, key .. DEPENDENCIES, key .. UNSUCCESSFUL) == 4
+    q.is_plain = call("EXISTS", q.stalled, key .. DEPENDENCIES, key .. UNSUCCESSFUL) == 0
     q.suspects = q.is_plain and 0
     q.ends_one = true
   elseif count > 1 then
@@ -169,11 +168,12 @@ function batch_ends.finish(q, target, id)
 end
 
 -- Check: how many of `count` items, from the one with this number on, stand for plain jobs that this token may end,
--- without looking them up. Only a parent can have been given to them since their worker saw them.
-function batch_ends.count_plain(q, first, count, token)
+-- without looking them up. A record with as many fields as its worker saw is there and has been given nothing since:
+-- what another may give to a running job, a parent first of all, is a field more.
+function batch_ends.count_plain(q, first, count, token, field_count)
   local ending = q.ending
   if not ending then
-    local is_plain = q.ends_one and call("GET", locks[1]) == token and call("HEXISTS", records[1], "parentKey") == 0
+    local is_plain = q.ends_one and call("GET", locks[1]) == token and call("HLEN", records[1]) == field_count
     return is_plain and 1 or 0
   end
   if not ending.is_in_order then
@@ -181,7 +181,7 @@ function batch_ends.count_plain(q, first, count, token)
   end
   local holders = ending.holders
   for number = first, first + count - 1 do
-    if holders[number] ~= token or call("HEXISTS", records[number], "parentKey") == 1 then
+    if holders[number] ~= token or call("HLEN", records[number]) ~= field_count then
       return number - first
     end
   end

@@ -4,8 +4,9 @@
 --- @arg   job_id      string
 --- @arg   token       string
 --- @arg   result      bytes
---- @arg   attempts_made string  attempts before this one, of a job that was seen to be tied to no more than a lane; empty: look
+--- @arg   attempts_made string  attempts before this one, of a job that was seen to be tied to no more than a lane
 --- @arg   lane        string   and that lane; empty for none
+--- @arg   field_count string   and how many fields its record had when it was claimed; empty: look
 --- @arg   keep_count  string=  how many completed jobs to keep; empty for all, 0 erases this one
 --- @arg   keep_age    string=  seconds to keep a completed job; empty for ever
 --- @arg   keep_limit  string=  how many old ones to delete at most; empty for the default
@@ -63,8 +64,9 @@ end
 
 return function(q, arg)
   -- check
-  if q.is_plain and arg.attempts_made ~= "" and arg.keep_count ~= "0" then
-    local count = batch_ends.count_plain(q, q.item, arg.lane == "" and q.run or 1, arg.token)
+  local field_count = q.is_plain and arg.keep_count ~= "0" and tonumber(arg.field_count)
+  if field_count then
+    local count = batch_ends.count_plain(q, q.item, arg.lane == "" and q.run or 1, arg.token, field_count)
     if count > 0 then
       return complete_plain(q, arg, count)
     end

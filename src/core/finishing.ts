@@ -66,23 +66,24 @@ export function keepOf(own: KeepJobsOption | undefined, ofWorker: KeepJobs | nul
 
 /** Of a job that is tied to its lane at most, as its worker got it: then the server need not look. */
 export interface Seen {
-  /** '' where the job is tied to more. */
   readonly attemptsMade: string;
   /** '' = none. */
   readonly lane: string;
+  /** Of its record; '' where the job is tied to more. */
+  readonly fieldCount: string;
 }
 
-const UNSEEN: Seen = Object.freeze({ attemptsMade: '', lane: '' });
+const UNSEEN: Seen = Object.freeze({ attemptsMade: '', lane: '', fieldCount: '' });
 
 export function completing(
   jobId: string,
   token: string,
   result: string,
   keep: KeepArg,
-  { attemptsMade, lane }: Seen = UNSEEN,
+  { attemptsMade, lane, fieldCount }: Seen = UNSEEN,
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
-  const item = { jobId, token, result, attemptsMade, lane, keepCount, keepAge, keepLimit };
+  const item = { jobId, token, result, attemptsMade, lane, fieldCount, keepCount, keepAge, keepLimit };
   return { item, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 

@@ -30,6 +30,8 @@ export interface JobRecord {
   groupTie?: string;
   lane?: string;
   orderMs?: number;
+  /** How many fields it has there, known and unknown. */
+  fieldCount: number;
 }
 
 const optionToWire: Record<string, string> = {
@@ -217,12 +219,14 @@ export function emptyRecord(id: string): JobRecord {
     attemptsStarted: 0,
     attemptsMade: 0,
     stalledCounter: 0,
+    fieldCount: 0,
   };
 }
 
 /** From HGETALL's flat list of fields and values. */
 export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
   const record = emptyRecord(id);
+  record.fieldCount = flat.length / 2;
   for (let i = 0; i < flat.length; i += 2) setters[flat[i]!]?.(record, flat[i + 1]!);
   return record;
 }
@@ -239,6 +243,9 @@ export function decodeRawFields(id: string, fields: Record<string, unknown>): Jo
 
 /** What a fetch changed in the record after it was read. */
 export function markStarted(record: JobRecord, processedOn: number, processedBy: string): void {
+  // The time and the number of starts come together.
+  if (record.processedOn === undefined) record.fieldCount += 2;
+  if (processedBy && record.processedBy === undefined) record.fieldCount += 1;
   record.processedOn = processedOn;
   record.attemptsStarted += 1;
   if (processedBy) record.processedBy = processedBy;

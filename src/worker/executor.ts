@@ -66,9 +66,10 @@ export interface Running {
   renewedAt: number;
 }
 
-function seenOf({ groupTie, deduplicationId, lane = '', attemptsMade }: JobRecord): Seen | undefined {
-  if (groupTie !== undefined || deduplicationId !== undefined) return undefined;
-  return { attemptsMade: String(attemptsMade), lane };
+function seenOf(record: JobRecord): Seen | undefined {
+  const { groupTie, deduplicationId, parentKey, lane = '', attemptsMade, fieldCount } = record;
+  if (groupTie !== undefined || deduplicationId !== undefined || parentKey !== undefined) return undefined;
+  return { attemptsMade: String(attemptsMade), lane, fieldCount: String(fieldCount) };
 }
 
 type Outcome =

@@ -67,6 +67,10 @@ export function record(fields: Readonly<Record<string, string>> = {}): Record<st
 
 const started = { ats: '1', processedOn: String(NOW - 5_000) };
 
+/** How many fields the record of an active job has. */
+export const activeFieldCount = (fields: Readonly<Record<string, string>> = {}): number =>
+  Object.keys(record({ ...started, ...fields })).length;
+
 /** The commands that put one job into a state. */
 export function job(state: State, spec: JobSpec = {}): Command[] {
   const {

@@ -10,8 +10,8 @@ import {
   text,
   without,
 } from '../support/expected.ts';
-import { type Command, crowd, job, NOW, usedQueue } from '../support/given.ts';
-import { completion, edgesOf, finishing } from './edges.ts';
+import { activeFieldCount, type Command, crowd, job, NOW, usedQueue } from '../support/given.ts';
+import { completion, edgesOf, finishing, seen } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -38,11 +38,17 @@ describe('complete of a job that its worker saw to be tied to nothing', () => {
 
   it('its attempts are counted on', async () => {
     const given = [...crowd(), ...job('active', { fields: { atm: '2' } })];
-    await expectChange(tables, given, complete({ attemptsMade: '2' }), accepted, {
-      ...finished,
-      'q:1': fields({ atm: '3', returnvalue: '{"ok":true}', finishedOn: String(NOW) }),
-      'q:1:lock': gone,
-    });
+    await expectChange(
+      tables,
+      given,
+      complete({ attemptsMade: '2', fieldCount: String(activeFieldCount({ atm: '2' })) }),
+      accepted,
+      {
+        ...finished,
+        'q:1': fields({ atm: '3', returnvalue: '{"ok":true}', finishedOn: String(NOW) }),
+        'q:1:lock': gone,
+      },
+    );
   });
 });
 
@@ -175,7 +181,7 @@ describe('complete', () => {
 
   it('a job that was given a parent while it ran tells it', async () => {
     const given = [...crowd(), ...parent('bull:q:w1'), ...job('active', { fields: child })];
-    await expectChange(tables, given, complete({ attemptsMade: '0' }), accepted, {
+    await expectChange(tables, given, complete(seen), accepted, {
       ...finished,
       'q:1:lock': gone,
       'p:par:dependencies': without('bull:q:1'),
@@ -255,7 +261,7 @@ describe('complete', () => {
   });
 
   const many = (...ids: string[]) =>
-    finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, attemptsMade: '0' })));
+    finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, ...seen })));
 
   it('those that have been active the longest leave together, and others stay', async () => {
     await tables.given([...usedQueue(), ...['a', 'b', 'c', 'd'].flatMap((id) => job('active', { id }))]);

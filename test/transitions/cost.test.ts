@@ -6,7 +6,7 @@ import { addManyCall, exchangeCall, pushAdd, pushComplete } from '../../src/stor
 import { type Command, job, usedQueue } from '../support/given.ts';
 import { givenGroup } from '../support/given-group.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
-import { addition, completion, noFetch } from './edges.ts';
+import { addition, completion, noFetch, seen } from './edges.ts';
 import { commandsOf, runShim } from './shim.ts';
 import { type Request, seed } from './tables.ts';
 
@@ -32,9 +32,9 @@ function adds(count: number): Request {
 }
 
 /** A worker hands in as many as it fetches. Of what is tied to something it does not say that it has seen it. */
-function exchange(finished: number, fetchCount: number, attemptsMade = '0'): Request {
+function exchange(finished: number, fetchCount: number, what: Partial<typeof seen> = seen): Request {
   const argv: string[] = [];
-  for (const jobId of ids(finished)) pushComplete(argv, { ...completion, jobId, attemptsMade });
+  for (const jobId of ids(finished)) pushComplete(argv, { ...completion, jobId, ...what });
   return {
     call: exchangeCall,
     argv: exchangeCall.encode({ ...noFetch, fetchCount, token: 'mine:2', afterFinish: finished > 0 }, argv),
@@ -91,8 +91,8 @@ describe('a member of a group', () => {
   });
 
   it('costs a few commands more to be completed, however many members there are', async () => {
-    const [first, further] = await cost((count) => [busy(9, 50), exchange(count, 0, '')]);
-    expect(await cost((count) => [members('active'), exchange(count, 0, '')])).toEqual([
+    const [first, further] = await cost((count) => [busy(9, 50), exchange(count, 0, {})]);
+    expect(await cost((count) => [members('active'), exchange(count, 0, {})])).toEqual([
       first + 6,
       further + 5,
     ]);

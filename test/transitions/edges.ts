@@ -35,6 +35,7 @@ import {
 } from '../../src/store/generated/engine.ts';
 import type { EngineCall } from '../../src/store/lua-source.ts';
 import {
+  activeFieldCount,
   type Command,
   crowd,
   type JobSpec,
@@ -120,8 +121,12 @@ export const completion = {
   result: '{"ok":true}',
   attemptsMade: '',
   lane: '',
+  fieldCount: '',
   ...keepAll,
 };
+/** What a worker saw of an active job that is tied to nothing, or to a lane. */
+export const seen = { attemptsMade: '0', fieldCount: String(activeFieldCount()) };
+export const seenInLane = { ...seen, fieldCount: String(activeFieldCount(laneFields())) };
 export const failure = {
   jobId: ID,
   token: TOKEN,
@@ -204,7 +209,7 @@ const list: Edge[] = [
   {
     transition: 'complete',
     title: 'with the lease, seen to be tied to nothing',
-    ...finishing(pushComplete, { ...completion, attemptsMade: '0' }),
+    ...finishing(pushComplete, { ...completion, ...seen }),
     word: firstFinished,
     replies: replies('lease_missing', { ...needsLease, 'waiting-children': 'pending_children' }),
     successes: ['ok'],
@@ -498,7 +503,7 @@ const inLanes: Edge[] = [
   laned('complete', 'in a lane'),
   {
     ...laned('complete', 'in a lane, as its worker saw it'),
-    ...finishing(pushComplete, { ...completion, attemptsMade: '0', lane: 'a' }),
+    ...finishing(pushComplete, { ...completion, ...seenInLane, lane: 'a' }),
   },
   laned('fail', 'in a lane'),
   laned('fail', 'in a lane that halts', inLane({ onFailure: 'halt' })),

@@ -24,6 +24,7 @@ import {
   finishing,
   items,
   noFetch,
+  seen,
 } from './edges.ts';
 import { addGroups, groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
@@ -209,10 +210,7 @@ describe('an error in the middle of a batch', () => {
 
   it('of completions that are alike: it costs the one that it hits', async () => {
     const ids = ['a', 'b', 'c'];
-    const alike = finishing(
-      pushComplete,
-      ...ids.map((jobId) => ({ ...completion, jobId, attemptsMade: '0' })),
-    );
+    const alike = finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, ...seen })));
     expect(alike.argv.filter((text) => text === 'complete+')).toHaveLength(2);
     const given = [...usedQueue(), ...ids.flatMap((id) => job('active', { id }))];
     const hit = new Set<number>();
