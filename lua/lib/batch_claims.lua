@@ -1,27 +1,23 @@
 -- Jobs that a fetch has looked at leave the ready order, and those that it claims become active, all at once. What lies
--- in `wait` is taken from its end, one after the other. Not opened, everything happens at once.
+-- in `wait` is taken from its end and what lies in `prioritized` from its beginning, one after the other. Not opened,
+-- everything happens at once.
 
 local batch_claims = {}
 
--- Kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to this call.
-local claimed, prioritized = {}, {}
+-- Kept from call to call: to fill it costs less than to make it. Only as many as are counted belong to this call.
+local claimed = {}
 
 function batch_claims.open(q)
-  q.claiming = { waiting = 0, prioritized = 0, claimed = 0 }
+  q.claiming = { wait = 0, prioritized = 0, claimed = 0 }
 end
 
 -- Write: the job is not ready any more.
 function batch_claims.drop(q, from, id)
   local claiming = q.claiming
-  if from == "wait" then
-    if claiming then
-      claiming.waiting = claiming.waiting + 1
-    else
-      call("RPOP", q.wait)
-    end
-  elseif claiming then
-    local count = claiming.prioritized + 1
-    prioritized[count], claiming.prioritized = id, count
+  if claiming then
+    claiming[from] = claiming[from] + 1
+  elseif from == "wait" then
+    call("RPOP", q.wait)
   else
     call("ZREM", q.prioritized, id)
   end
@@ -33,11 +29,7 @@ function batch_claims.claim(q, from, id)
   if claiming then
     local count = claiming.claimed + 1
     claimed[count], claiming.claimed = id, count
-    if from == "wait" then
-      claiming.waiting = claiming.waiting + 1
-    else
-      batch_claims.drop(q, from, id)
-    end
+    claiming[from] = claiming[from] + 1
   elseif from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
   else
@@ -56,11 +48,11 @@ function batch_claims.flush(q)
   if claiming.claimed > 0 then
     call("LPUSH", q.active, unpack(claimed, 1, claiming.claimed))
   end
-  if claiming.waiting > 0 then
-    call("LTRIM", q.wait, "0", -claiming.waiting - 1)
+  if claiming.wait > 0 then
+    call("LTRIM", q.wait, "0", -claiming.wait - 1)
   end
   if claiming.prioritized > 0 then
-    call("ZREM", q.prioritized, unpack(prioritized, 1, claiming.prioritized))
+    call("ZREMRANGEBYRANK", q.prioritized, "0", claiming.prioritized - 1)
   end
 end
 
