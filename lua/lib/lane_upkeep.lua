@@ -20,8 +20,10 @@ local MOST_LISTED = 10000
 
 local LISTS = { "wait", "paused", "active" }
 
--- The ids in the queue's lists, or nil where there are too many.
+-- The ids in the queue's lists, or nil where there are too many. What this call has let out belongs to them: a job that
+-- seemed lost would be let out again, and run twice.
 local function listed_ids(q)
+  lane_writing.push_all(q)
   local count = 0
   for _, name in ipairs(LISTS) do
     count = count + call("LLEN", q[name])

@@ -286,6 +286,17 @@ describe('a delayed job', () => {
     expect(await hand.drainByHand()).toEqual(['a4', 'a5']);
   });
 
+  it('that come due with the upkeep enter their lane once', async () => {
+    const hand = timed({ laneConcurrency: 2 });
+    await hand.add('a1');
+    const a1 = await taken(hand, 'a1');
+    await hand.add('a2', { delay: 1000 });
+    await clock!.advance(1000);
+    await hand.tick();
+    expect(await hand.takeAll()).toEqual(['a2']);
+    await hand.complete(a1);
+  });
+
   it('wakes a worker that sleeps', async () => {
     const queue = bundle.queue();
     const started: number[] = [];
@@ -321,6 +332,15 @@ describe('an ordering delay', () => {
     await clock!.advance(120_000);
     expect(await hand.drainByHand()).toEqual(['a3']);
     expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('that is over when the upkeep comes lets the job out once', async () => {
+    const hand = timed({ orderingDelayMs: 1000 });
+    await hand.add('a1 a2');
+    await clock!.advance(1000);
+    await hand.tick();
+    expect((await hand.queue.auditLanes()).findings).toEqual([]);
+    expect(await hand.takeAll()).toEqual(['a1']);
   });
 
   it('does not hold back what has run, and nothing goes before that', async () => {
