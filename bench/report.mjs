@@ -61,7 +61,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     'Rates are in jobs per second, but for reading events. All libraries get the same payload (about a hundred bytes of JSON),',
     'the same handlers and the same kind of connection, and one listener for completed jobs on each worker. Each measurement',
     'is a process of its own that warms up first, on a queue of its own; servers run without persistence. A job that fails or',
-    `is handled twice ends the measurement. A workload is void, and run again whole, if the rounds of Yoke or BullMQ spread`,
+    'is handled twice ends the measurement. A workload is void, and run again whole, if the rounds of Yoke or BullMQ spread',
     `beyond ${MAX_SPREAD}; for latencies the median (p50) decides that.`,
     '',
     ...stolenNote(run),

@@ -1,6 +1,7 @@
 // The workloads, as data: who runs them, how many jobs, which figures must hold still for the workload to count.
 // Every number of jobs is for the whole run; `--quick` takes the smaller one. A worker runs for days and a measurement
-// for seconds: so that neither just-in-time compilers nor growing tables are measured, each warms up for as long first.
+// for seconds: so that neither just-in-time compilers nor growing tables are measured, those that count a rate warm up
+// for about as long first.
 
 const everybody = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
 const theTwo = ['yoke', 'bullmq'];

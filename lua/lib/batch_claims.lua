@@ -1,23 +1,27 @@
 -- Jobs that a fetch has looked at leave the ready order, and those that it claims become active, all at once. What lies
--- in `wait` is taken from its end and what lies in `prioritized` from its beginning, one after the other. Not opened,
--- everything happens at once.
+-- in `wait` is taken from its end, one after the other. Not opened, everything happens at once.
 
 local batch_claims = {}
 
--- Kept from call to call: to fill it costs less than to make it. Only as many as are counted belong to this call.
-local claimed = {}
+-- Kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to this call.
+local claimed, prioritized = {}, {}
 
 function batch_claims.open(q)
-  q.claiming = { wait = 0, prioritized = 0, claimed = 0 }
+  q.claiming = { waiting = 0, prioritized = 0, claimed = 0 }
 end
 
 -- Write: the job is not ready any more.
 function batch_claims.drop(q, from, id)
   local claiming = q.claiming
-  if claiming then
-    claiming[from] = claiming[from] + 1
-  elseif from == "wait" then
-    call("RPOP", q.wait)
+  if from == "wait" then
+    if claiming then
+      claiming.waiting = claiming.waiting + 1
+    else
+      call("RPOP", q.wait)
+    end
+  elseif claiming then
+    local count = claiming.prioritized + 1
+    prioritized[count], claiming.prioritized = id, count
   else
     call("ZREM", q.prioritized, id)
   end
@@ -29,7 +33,11 @@ function batch_claims.claim(q, from, id)
   if claiming then
     local count = claiming.claimed + 1
     claimed[count], claiming.claimed = id, count
-    claiming[from] = claiming[from] + 1
+    if from == "wait" then
+      claiming.waiting = claiming.waiting + 1
+    else
+      batch_claims.drop(q, from, id)
+    end
   elseif from == "wait" then
     call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
   else
@@ -38,7 +46,8 @@ function batch_claims.claim(q, from, id)
   end
 end
 
--- Settle: they are where they belong, before anything else is put into `wait`.
+-- Settle: they are where they belong, before anything else is put into the ready order. What a fetch does after that
+-- happens at once.
 function batch_claims.flush(q)
   local claiming = q.claiming
   if not claiming then
@@ -48,11 +57,11 @@ function batch_claims.flush(q)
   if claiming.claimed > 0 then
     call("LPUSH", q.active, unpack(claimed, 1, claiming.claimed))
   end
-  if claiming.wait > 0 then
-    call("LTRIM", q.wait, "0", -claiming.wait - 1)
+  if claiming.waiting > 0 then
+    call("LTRIM", q.wait, "0", -claiming.waiting - 1)
   end
   if claiming.prioritized > 0 then
-    call("ZREMRANGEBYRANK", q.prioritized, "0", claiming.prioritized - 1)
+    call("ZREM", q.prioritized, unpack(prioritized, 1, claiming.prioritized))
   end
 end
 

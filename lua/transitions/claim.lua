@@ -22,9 +22,15 @@ local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failu
 local GROUP, PROCESSED_BY = jobs.field.group, jobs.field.processed_by
 local LANE, ORDER, SEQUENCE = jobs.field.lane, jobs.field.order, jobs.field.lane_sequence
 
+-- It leaves the ready order, and its lane may let another one into it: what was taken so far is taken by then.
+local function put_aside(q, from, id)
+  batch_claims.drop(q, from, id)
+  batch_claims.flush(q)
+end
+
 -- A settled member is put where it belongs, a cancelled one is erased.
 local function withhold(q, arg, status, job)
-  batch_claims.drop(q, arg.from, arg.job_id)
+  put_aside(q, arg.from, arg.job_id)
   if status == "cancelled" then
     jobs.erase(q, arg.job_id)
     events.capped(q, "removed", "jobId", arg.job_id, "prev", arg.from)
@@ -149,7 +155,7 @@ return function(q, arg)
     return withhold(q, arg, status, job)
   end
   if gate == "back" then
-    batch_claims.drop(q, from, id)
+    put_aside(q, from, id)
     lanes.turn_back(q, job)
     return "turned_back"
   end

@@ -286,7 +286,7 @@ describe('a delayed job', () => {
     expect(await hand.drainByHand()).toEqual(['a4', 'a5']);
   });
 
-  it('that come due with the upkeep enter their lane once', async () => {
+  it('that comes due with the upkeep enters its lane once', async () => {
     const hand = timed({ laneConcurrency: 2 });
     await hand.add('a1');
     const a1 = await taken(hand, 'a1');

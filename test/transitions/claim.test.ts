@@ -12,7 +12,18 @@ import {
   text,
   without,
 } from '../support/expected.ts';
-import { type Command, crowd, hset, job, NOW, priorityScore, ROOT, usedQueue } from '../support/given.ts';
+import {
+  type Command,
+  crowd,
+  hset,
+  job,
+  lane,
+  laneFields,
+  NOW,
+  priorityScore,
+  ROOT,
+  usedQueue,
+} from '../support/given.ts';
 import { completion, edgeOf, fetching, noFetch } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
@@ -175,6 +186,25 @@ describe('claim: waiting | prioritized -> active', () => {
       ...job('waiting'),
     ];
     await expectChange(tables, given, fetching(), nothing(), {});
+  });
+
+  // The first one came by a door that knows nothing of lanes. It goes back, and those that its lane lets out instead lie
+  // in front of all that the fetch has read.
+  it.each([
+    { concurrency: '1', started: ['p2', 'r1'], left: ['p3', 'p4'] },
+    { concurrency: '2', started: ['p2', 'r1'], left: ['1', 'p3', 'p4'] },
+  ])('what a lane of $concurrency lets out amid a fetch disturbs no other', async (given) => {
+    await tables.given(
+      usedQueue(),
+      lane({ resting: ['r1'], rules: { concurrency: given.concurrency } }),
+      [hset(`${ROOT}:r1`, { priority: '1' })],
+      job('prioritized', { id: '1', fields: { ...laneFields('9', '9'), priority: '5' } }),
+      ...['p2', 'p3', 'p4'].map((id) => job('prioritized', { id, fields: { priority: '6' } })),
+    );
+    expect(idsOf(await tables.run(fetching({ fetchCount: 4 })))).toEqual(given.started);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(given.started.toReversed());
+    expect((after['q:prioritized']!.value as string[][]).map(([id]) => id).sort()).toEqual(given.left);
   });
 
   it('the counter of turns is forgotten with the last prioritized job', async () => {
