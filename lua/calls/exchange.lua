@@ -11,6 +11,7 @@
 --- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
 local batch_claims = require("lib.batch_claims")
 local batch_ends = require("lib.batch_ends")
+local clock = require("lib.clock")
 local delays = require("lib.delays")
 local events = require("lib.events")
 local exchange_outcome = require("lib.exchange_outcome")
@@ -25,7 +26,11 @@ local claim = require("transitions.claim")
 local retry = require("transitions.retry")
 
 -- What lanes have let out in this call is where a fetch finds it.
-local show_released = lane_writing.push_all
+local function show_released(q)
+  if q.lane_books then
+    lane_writing.push_all(q)
+  end
+end
 
 -- Whoever retries at once competes with what has come due meanwhile, so that goes first.
 local function promote_first(q)
@@ -67,12 +72,11 @@ local function share(q, wanted)
 end
 
 -- How many jobs may start now, or 0 and for how many ms the rate limit holds.
-local function allowance(q, arg, limit_max)
-  local limited_ms = limits.remaining_ms(q, limit_max)
+local function allowance(q, arg, settings, limit_max)
+  local limited_ms = limit_max and limits.remaining_ms(q, limit_max) or 0
   if limited_ms > 0 then
     return 0, limited_ms
   end
-  local settings = queue.settings(q)
   if settings.is_paused then
     return 0, 0
   end
@@ -86,52 +90,38 @@ local function allowance(q, arg, limit_max)
   return wanted > 0 and share(q, wanted) or 0, 0
 end
 
--- Claims one job and notes what came of it; how many bytes came along.
-local function take(q, arg, from, id, outcome)
-  arg.job_id, arg.from = id, from
-  local word, flat, bytes, is_deferred = claim(q, arg)
-  if word == "claimed" then
-    local count = outcome.count + 1
-    local records = outcome.records
-    outcome.ids[count], records[2 * count - 1], records[2 * count] = id, id, flat
-    outcome.count = count
-    -- A job that only fails without running does not use up the rate.
-    if outcome.limit_max and not is_deferred then
-      limits.count_start(q, outcome.limit_ms)
+-- Claims these jobs, from the one at `first` on, as far as the reply has room.
+local function claim_all(q, arg, from, ids, first, step, outcome)
+  arg.from, arg.job_ids, arg.at, arg.step, arg.peeked = from, ids, first, step, false
+  while ids[arg.at] and arg.room > 0 do
+    local word, count = claim(q, arg, outcome)
+    if word == "ghost" then
+      outcome.ghosts[#outcome.ghosts + 1] = ids[arg.at]
+    elseif word ~= "claimed" then
+      outcome.turned_back = outcome.turned_back + 1
     end
-    return bytes
+    arg.at = arg.at + count * step
   end
-  if word == "ghost" then
-    outcome.ghosts[#outcome.ghosts + 1] = id
-  else
-    outcome.turned_back = outcome.turned_back + 1
-  end
-  return 0
 end
+
+local one = {}
 
 -- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
 local function fetch(q, arg, count, outcome)
-  local room = arg.max_bytes
-  local waiting = call("LRANGE", q.wait, -count, -1)
-  if count > 1 then
+  arg.room = arg.max_bytes
+  if count == 1 then
+    one[1] = call("LINDEX", q.wait, "-1") or nil
+    claim_all(q, arg, "wait", one, 1, 1, outcome)
+    count = one[1] and 0 or 1
+  else
     batch_claims.open(q)
+    local waiting = call("LRANGE", q.wait, clock.text(-count), "-1")
+    claim_all(q, arg, "wait", waiting, #waiting, -1, outcome)
+    count = count - #waiting
   end
-  for i = #waiting, 1, -1 do
-    if room <= 0 then
-      batch_claims.flush(q)
-      return
-    end
-    room = room - take(q, arg, "wait", waiting[i], outcome)
-  end
-  count = count - #waiting
   if count > 0 then
-    local prioritized = call("ZRANGE", q.prioritized, 0, count - 1)
-    for _, id in ipairs(prioritized) do
-      if room <= 0 then
-        break
-      end
-      room = room - take(q, arg, "prioritized", id, outcome)
-    end
+    local prioritized = call("ZRANGE", q.prioritized, "0", clock.text(count - 1))
+    claim_all(q, arg, "prioritized", prioritized, 1, 1, outcome)
     if #prioritized == 0 then
       call("DEL", q.priority_counter)
     end
@@ -163,11 +153,13 @@ local function look_for_work(q, arg, outcome)
   end
   local is_settled = false
   if arg.fetch_count > 0 then
+    local settings = queue.settings(q)
     promote_first(q)
     show_released(q)
     local count
-    outcome.limit_max, outcome.limit_ms = limits.of(q, arg.limit_max, arg.limit_ms)
-    count, outcome.limited_ms = allowance(q, arg, outcome.limit_max)
+    local limit_max, limit_ms = limits.of(settings, arg.limit_max, arg.limit_ms)
+    outcome.limit_max, outcome.limit_ms = limit_max, limit_ms
+    count, outcome.limited_ms = allowance(q, arg, settings, limit_max)
     if count > 0 then
       fetch(q, arg, count, outcome)
       -- Those that went back into their lanes have left room for as many others.
@@ -183,7 +175,7 @@ local function look_for_work(q, arg, outcome)
       outcome.is_more = outcome.count + #outcome.ghosts + outcome.turned_back > 0 and (call("LLEN", q.wait) > 0 or call("ZCARD", q.prioritized) > 0)
       outcome.due = signals.next_due(q) or 0
     end
-    is_settled = outcome.limited_ms > 0 or queue.settings(q).is_paused or outcome.due > 0
+    is_settled = outcome.limited_ms > 0 or settings.is_paused or outcome.due > 0
   end
   if outcome.count == 0 and not is_settled and q.has_finished and is_empty(q) then
     events.append(q, "drained")

@@ -1,25 +1,44 @@
--- A call that adds many jobs numbers them at once, puts them into `wait` at once and trims the events once, behind the
--- last. Not opened, everything happens at once.
+-- A call that adds jobs numbers them at once, puts them into `wait` at once and trims the events once, behind the last.
+-- Not opened, everything happens at once.
+
+local clock = require("lib.clock")
+local events = require("lib.events")
 
 local batch_adds = {}
 
--- `count` is how many the call may add.
+-- `count` is how many the call may add. Each queue keeps its table from call to call: to fill it costs less than to make
+-- it. Only the first of `waiting`, as many as `pushed` counts, belong to this call.
 function batch_adds.open(q, count)
-  if count > 1 then
-    q.adding = { count = count, number = false, waiting = {}, is_capped = false }
+  local adding = q.adding_kept
+  if not adding then
+    adding = { count = 0, number = false, last = 0, waiting = {}, pushed = 0, is_capped = false }
+    q.adding_kept = adding
   end
+  adding.count = count
+  adding.number = false
+  adding.last = 0
+  adding.pushed = 0
+  adding.is_capped = false
+  q.adding = adding
+end
+
+-- Write: the numbers of all that the call may add. The last one that was given is `adding.number`.
+function batch_adds.take_numbers(q)
+  local adding = q.adding
+  if not adding.number then
+    adding.last = call("INCRBY", q.counter, clock.text(adding.count))
+    adding.number = adding.last - adding.count
+  end
+  return adding
 end
 
 -- Write: the number of one more job.
 function batch_adds.next_number(q)
-  local adding = q.adding
-  if not adding then
+  if not q.adding then
     return call("INCR", q.counter)
   end
-  if not adding.number then
-    adding.number = call("INCRBY", q.counter, adding.count) - adding.count
-  end
-  adding.number, adding.count = adding.number + 1, adding.count - 1
+  local adding = batch_adds.take_numbers(q)
+  adding.number = adding.number + 1
   return adding.number
 end
 
@@ -27,7 +46,8 @@ end
 function batch_adds.push(q, id)
   local adding = q.adding
   if adding then
-    adding.waiting[#adding.waiting + 1] = id
+    local pushed = adding.pushed + 1
+    adding.waiting[pushed], adding.pushed = id, pushed
   else
     call("LPUSH", q.wait, id)
   end
@@ -40,14 +60,17 @@ function batch_adds.flush(q)
     return
   end
   q.adding = false
-  if #adding.waiting > 0 then
-    call("LPUSH", q.wait, unpack(adding.waiting))
+  local pushed = adding.pushed
+  if pushed == 1 then
+    call("LPUSH", q.wait, adding.waiting[1])
+  elseif pushed > 1 then
+    call("LPUSH", q.wait, unpack(adding.waiting, 1, pushed))
   end
-  if adding.number and adding.count > 0 then
-    call("DECRBY", q.counter, adding.count)
+  if adding.number and adding.number < adding.last then
+    call("DECRBY", q.counter, clock.text(adding.last - adding.number))
   end
   if adding.is_capped then
-    call("XTRIM", q.events, "MAXLEN", "~", adding.is_capped)
+    events.trim(q)
   end
 end
 

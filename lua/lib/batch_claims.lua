@@ -1,6 +1,8 @@
 -- Jobs that a fetch has looked at leave the ready order, and those that it claims become active, all at once. What lies
 -- in `wait` is taken from its end, one after the other. Not opened, everything happens at once.
 
+local clock = require("lib.clock")
+
 local batch_claims = {}
 
 -- Kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to this call.
@@ -58,7 +60,7 @@ function batch_claims.flush(q)
     call("LPUSH", q.active, unpack(claimed, 1, claiming.claimed))
   end
   if claiming.waiting > 0 then
-    call("LTRIM", q.wait, "0", -claiming.waiting - 1)
+    call("LTRIM", q.wait, "0", clock.text(-claiming.waiting - 1))
   end
   if claiming.prioritized > 0 then
     call("ZREM", q.prioritized, unpack(prioritized, 1, claiming.prioritized))

@@ -4,6 +4,7 @@
 -- The lists are kept from call to call: to fill them costs less than to make them. Only their first entries, as many
 -- as are counted, belong to this call.
 
+local clock = require("lib.clock")
 local keys = require("lib.keys")
 
 local batch_ends = {}
@@ -40,7 +41,7 @@ local function look_at_many(q, ids, count)
     records[i], locks[i] = key, key .. LOCK
     related[2 * i], related[2 * i + 1] = key .. DEPENDENCIES, key .. UNSUCCESSFUL
   end
-  local active = call("LRANGE", q.active, -count, -1)
+  local active = call("LRANGE", q.active, clock.text(-count), "-1")
   local holders = call("MGET", unpack(locks, 1, count))
   q.is_plain = call("EXISTS", unpack(related, 1, 2 * count + 1)) == 0
   q.suspects = q.is_plain and 0
@@ -49,6 +50,8 @@ local function look_at_many(q, ids, count)
     -- Who is active, as far as was read, and the same as a set, made when it is asked for.
     active = active, oldest = false, numbers = false,
     left = 0, unlocked = 0, completed = 0, failed = 0,
+    -- The last items that went the short way, from one number to the other: they have left, are unlocked and completed.
+    plain_from = 1, plain_to = 0,
   }
 end
 
@@ -106,6 +109,9 @@ local function oldest_of(ending)
     end
     for i = 1, ending.left do
       oldest[left[i]] = false
+    end
+    for number = ending.plain_from, ending.plain_to do
+      oldest[ending.ids[number]] = false
     end
     ending.oldest = oldest
   end
@@ -188,23 +194,41 @@ function batch_ends.count_plain(q, first, count, token, field_count)
   return count
 end
 
--- Write: the job with this number leaves `active`, loses its lease, lies among the `completed`. Answers with its key, or
--- nil where it was not active, and then nothing has changed.
-function batch_ends.complete(q, number, id)
-  local ending = q.ending
-  if ending then
+-- Those of the range are noted one by one, so that another may begin.
+local function spread_range(q, ending)
+  for number = ending.plain_from, ending.plain_to do
+    local id = ending.ids[number]
     note_left(ending, id)
     note_unlocked(ending, number)
     note_finished(q, ending, "completed", id)
-  else
-    if call("LREM", q.active, "-1", id) == 0 then
-      return nil
-    end
-    call("DEL", locks[1])
-    call("ZADD", q.completed, q.now_text, id)
   end
-  return records[number]
 end
+
+-- Write: the job with this number leaves `active`, loses its lease, lies among the `completed`. False where it was not
+-- active, and then nothing has changed.
+function batch_ends.complete(q, number, id)
+  local ending = q.ending
+  if ending then
+    if ending.plain_to ~= number - 1 then
+      spread_range(q, ending)
+      ending.plain_from = number
+    end
+    ending.plain_to, ending.holders[number] = number, false
+    if ending.oldest then
+      ending.oldest[id] = false
+    end
+    return true
+  end
+  if call("LREM", q.active, "-1", id) == 0 then
+    return false
+  end
+  call("DEL", locks[1])
+  call("ZADD", q.completed, q.now_text, id)
+  return true
+end
+
+-- Their keys, by the number of the item.
+batch_ends.records = records
 
 -- Settle: writes what is left to write. Whoever looks into these collections within the call comes here first.
 function batch_ends.flush(q)
@@ -213,13 +237,26 @@ function batch_ends.flush(q)
     return
   end
   q.ending = false
-  local count = ending.left
+  local ids, from, to = ending.ids, ending.plain_from, ending.plain_to
+  local count = ending.left + to - from + 1
   if count > 0 and count == #ending.active then
-    call("LTRIM", q.active, "0", -count - 1)
+    call("LTRIM", q.active, "0", clock.text(-count - 1))
   else
-    for i = 1, count do
+    for i = 1, ending.left do
       call("LREM", q.active, "-1", left[i])
     end
+    for number = from, to do
+      call("LREM", q.active, "-1", ids[number])
+    end
+  end
+  if to >= from then
+    call("DEL", unpack(locks, from, to))
+    local entries, completed, now = entries_of.completed, ending.completed, q.now_text
+    for number = from, to do
+      entries[completed + 1], entries[completed + 2] = now, ids[number]
+      completed = completed + 2
+    end
+    ending.completed = completed
   end
   if ending.unlocked > 0 then
     call("DEL", unpack(unlocked, 1, ending.unlocked))

@@ -25,10 +25,6 @@ function events.added(q, id, name)
   call("XADD", q.events, "*", "event", "added", "jobId", id, "name", name)
 end
 
-function events.active(q, id)
-  call("XADD", q.events, "*", "event", "active", "jobId", id, "prev", "waiting")
-end
-
 function events.completed(q, id, result)
   call("XADD", q.events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end
@@ -39,9 +35,7 @@ local function is_capped_later(q)
   if not adding then
     return false
   end
-  if not adding.is_capped then
-    adding.is_capped = max_events(q)
-  end
+  adding.is_capped = true
   return true
 end
 
@@ -66,13 +60,19 @@ end
 -- as many too many, it mostly finds nothing to drop.
 local NODE = 100
 
+-- The cap hardly ever changes: its text is read once.
+local last_most, trims_above = false, 0
+
 -- Once per call is enough.
 function events.trim(q)
   if not q.is_trimmed then
     q.is_trimmed = true
     local most = max_events(q)
     local length = q.events_length
-    if not length or length > tonumber(most) + NODE then
+    if most ~= last_most then
+      last_most, trims_above = most, tonumber(most) + NODE
+    end
+    if not length or length > trims_above then
       call("XTRIM", q.events, "MAXLEN", "~", most)
     end
   end

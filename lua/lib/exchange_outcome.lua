@@ -10,7 +10,7 @@ local exchange_outcome = {}
 -- to be dropped.
 function exchange_outcome.new(refused)
   return {
-    refused = refused, count = 0, ids = {}, records = {}, ghosts = {},
+    refused = refused, count = 0, records = {}, ghosts = {},
     turned_back = 0, limit_max = false, limit_ms = false, limited_ms = 0, due = 0, is_more = false, trouble = "",
   }
 end
@@ -45,14 +45,25 @@ function exchange_outcome.render(_, outcome)
 end
 
 -- Records are not kept, only ids: mostly they are all there is to keep.
-local IDS_ONLY, ALL = "i", "a"
+local ONE_ID, IDS_ONLY, ALL = "1", "i", "a"
+
+local function ids_of(records)
+  local ids = {}
+  for i = 1, #records, 2 do
+    ids[(i + 1) / 2] = records[i]
+  end
+  return ids
+end
 
 function exchange_outcome.keep(outcome)
   if has_records_only(outcome) then
-    return IDS_ONLY .. cmsgpack.pack(outcome.ids)
+    if outcome.count == 1 then
+      return ONE_ID .. outcome.records[1]
+    end
+    return IDS_ONLY .. cmsgpack.pack(ids_of(outcome.records))
   end
   return ALL .. cmsgpack.pack({
-    outcome.ids, outcome.refused, outcome.ghosts, whole(outcome.limited_ms), whole(math.floor(outcome.due)),
+    ids_of(outcome.records), outcome.refused, outcome.ghosts, whole(outcome.limited_ms), whole(math.floor(outcome.due)),
     outcome.is_more and "1" or "", outcome.trouble,
   })
 end
@@ -81,8 +92,9 @@ local function read_anew(q, ids, token)
 end
 
 function exchange_outcome.again(q, text, arg)
-  local kept = cmsgpack.unpack(string.sub(text, 2))
-  if string.sub(text, 1, 1) == IDS_ONLY then
+  local sign, rest = string.sub(text, 1, 1), string.sub(text, 2)
+  local kept = sign == ONE_ID and { rest } or cmsgpack.unpack(rest)
+  if sign ~= ALL then
     kept = { kept, {}, {}, "0", "0", "", "" }
   end
   local records = read_anew(q, kept[1], arg.token)

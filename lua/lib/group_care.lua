@@ -20,7 +20,7 @@ local MOST_EVENTS = 3000
 
 -- How the jobs of a queue ended, by what it has told of late; read once per call.
 local function told_ends(p)
-  local ends = rawget(p, "told_ends")
+  local ends = p.told_ends
   if ends then
     return ends
   end
@@ -40,7 +40,7 @@ local function told_ends(p)
       end
     end
   end
-  rawset(p, "told_ends", ends)
+  p.told_ends = ends
   return ends
 end
 

@@ -45,7 +45,7 @@ end
 -- Check: members may be added to this queue, and whether its workers look after this home's open groups already; asked
 -- once per call.
 function record.check_queue(q, home)
-  if rawget(q, "takes_members_of") == home.root then
+  if q.takes_members_of == home.root then
     return
   end
   queue.settings(q)
@@ -56,7 +56,7 @@ end
 
 -- Write: from now on they do; the score says when they last did.
 function record.look_after(q, home)
-  if rawget(q, "looks_after") ~= home.root then
+  if q.looks_after ~= home.root then
     call("ZADD", keys.homes(q), "NX", "0", home.root)
     q.looks_after = home.root
   end
@@ -150,7 +150,7 @@ end
 
 -- Check: a group can be begun here; asked once per call.
 function record.check_new(home)
-  if rawget(home, "takes_groups") then
+  if home.takes_groups then
     return
   end
   shapes.expect(home, keys.groups(home), "zset")

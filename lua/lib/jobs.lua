@@ -109,16 +109,16 @@ function jobs.fields(q, id, ...)
 end
 
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.
-function jobs.read(q, id)
-  local key = keys.job(q, id)
+function jobs.read_at(key)
   local is_read, flat = pcall(call, "HGETALL", key)
   if not is_read then
     flat = unless_poisoned(flat)
   end
-  if not flat or #flat == 0 then
-    return nil
-  end
-  return flat, key
+  return flat and flat[1] and flat or nil
+end
+
+function jobs.read(q, id)
+  return jobs.read_at(keys.job(q, id))
 end
 
 function jobs.exists(q, id)
@@ -147,12 +147,6 @@ function jobs.store(q, id, job, timestamp, ties)
     call("HSET", keys.job(q, id), "name", job.name, "data", job.data, "opts", job.opts, "timestamp", timestamp,
       "delay", job.delay, "priority", job.priority)
   end
-end
-
--- The same of one that neither waits for its time nor has a priority, nor is tied to anything.
-function jobs.store_plain(q, id, name, data, opts, timestamp)
-  call("HSET", keys.job(q, id), "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
-    "priority", "0")
 end
 
 -- Deletes the record and all that hangs on it, but for the lock. Says whether there was a record.

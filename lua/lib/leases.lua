@@ -5,17 +5,9 @@ local keys = require("lib.keys")
 
 local leases = {}
 
-local LOCK = keys.tail.lock
-
 -- A token that neither locks nor is asked for one: for people who fetch by hand and want no lock.
 local NO_LEASE = "0"
-
--- Write: of the job with this key.
-function leases.take(job_key, token, ms)
-  if token ~= NO_LEASE then
-    call("SET", job_key .. LOCK, token, "PX", ms)
-  end
-end
+leases.none = NO_LEASE
 
 -- Check: nil, or the word why this token may not touch the job.
 function leases.refusal(q, id, token)

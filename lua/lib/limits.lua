@@ -1,6 +1,5 @@
 -- Rate limit and global concurrency: how many jobs may start now.
 
-local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
 local limits = {}
@@ -25,9 +24,9 @@ end
 
 -- The queue-wide maximum wins over the worker's; the worker's duration wins over the queue's. Odd, but
 -- every client of the queue has to count alike. The worker's are text, empty for none.
-function limits.of(q, worker_max, worker_duration)
-  local settings = queue.settings(q)
-  return settings.limit_max or tonumber(worker_max), tonumber(worker_duration) or settings.limit_duration
+function limits.of(settings, worker_max, worker_duration)
+  local max = settings.limit_max or (worker_max ~= "" and tonumber(worker_max)) or nil
+  return max, max and (tonumber(worker_duration) or settings.limit_duration)
 end
 
 -- How many jobs may start, once `remaining_ms` has said that one may. A full counter then has no end of its own

@@ -5,58 +5,96 @@ local keys = require("lib.keys")
 
 local queue = {}
 
--- `q.wait`, `q.active` … are built on first use. A library outlives its calls, so the names of the queues in use
--- are kept from call to call; beyond so many queues it forgets them all and begins again.
+-- A library outlives its calls, so the contexts of the queues in use are kept from call to call; beyond so many queues
+-- it forgets them all and begins again.
 local MOST_ROOTS = 100
-local names_of, root_count = {}, 0
+local contexts, context_count = {}, 0
 -- What was last read of each queue's settings, flat, and what was made of it: they hardly ever change.
 local read_of = {}
 
-local function names(root)
-  local known = names_of[root]
-  if known then
-    return known
+-- What one call knows of a queue. Every field stands here: a call finds nothing that another has left.
+local function clear(q)
+  -- lib.queue, lib.events, lib.shapes: what this call has read
+  q.settings_read = false
+  q.events_length = false
+  q.is_trimmed = false
+  q.known_shapes = false
+  -- lib.leases, lib.delays
+  q.suspects = false
+  q.has_promoted = false
+  -- lib.retention, transitions.add, transitions.claim, transitions.complete
+  q.retention_asked = false
+  q.can_add = false
+  q.can_claim = false
+  q.can_complete = false
+  -- lib.items, lib.batch_ends, lib.batch_claims, lib.batch_adds
+  q.item = 0
+  q.run = 1
+  q.firsts = false
+  q.first_number = 0
+  q.is_plain = false
+  q.ends_one = false
+  q.ending = false
+  q.claiming = false
+  q.adding = false
+  -- lib.lane_state, lib.lanes
+  q.are_lanes_checked = false
+  q.known_lanes = false
+  q.lane_books = false
+  q.lane_released = false
+  q.lanes_moved_on = 0
+  -- what it has done, and who has to hear of it
+  q.has_finished = false
+  q.has_work = false
+  q.has_delay = false
+  q.family = false
+  -- lib.group_care, lib.group_record, lib.compensation
+  q.told_ends = false
+  q.takes_groups = false
+  q.wait_length = false
+  q.looks_after = false
+  q.takes_members_of = false
+end
+
+local FIELDS = {
+  -- `q.wait`, `q.active` … are built on first use.
+  __index = function(q, name)
+    local suffix = keys.suffix[name]
+    local key = suffix and keys.of_queue(q.root, suffix)
+    if key then
+      rawset(q, name, key)
+    end
+    return key
+  end,
+  __newindex = function(_, name)
+    error("lib.queue clears no field " .. name, 2)
+  end,
+}
+
+local function context(root)
+  if context_count == MOST_ROOTS then
+    contexts, read_of, context_count = {}, {}, 0
   end
-  if root_count == MOST_ROOTS then
-    names_of, read_of, root_count = {}, {}, 0
-  end
-  local built = setmetatable({}, {
-    __index = function(built, name)
-      local suffix = keys.suffix[name]
-      local key = suffix and keys.of_queue(root, suffix)
-      if key then
-        built[name] = key
-      end
-      return key
-    end,
-  })
-  known = { __index = built }
-  names_of[root], root_count = known, root_count + 1
-  return known
+  local q = { root = root, now = 0, now_text = "", adding_kept = false }
+  clear(q)
+  contexts[root], context_count = q, context_count + 1
+  return setmetatable(q, FIELDS)
 end
 
 -- Our own keys' layout. A client that meets another one in `meta` must not touch the queue.
 queue.layout = "1"
 queue.default_max_events = "10000"
 
--- The fields that nearly every call sets stand here from the beginning: a table that grows is built anew each time.
+-- One context of each queue serves one call after the other: to clear it costs less than to make it.
 function queue.open(root, now, now_text)
-  return setmetatable({
-    root = root, now = now, now_text = now_text,
-    -- lib.queue, lib.events, lib.shapes: what this call has read
-    settings_read = false, events_length = false, is_trimmed = false, known_shapes = false,
-    -- lib.leases, lib.delays
-    suspects = false, has_promoted = false,
-    -- lib.retention, transitions.add, transitions.claim, transitions.complete
-    retention_asked = false, can_add = false, can_claim = false, can_complete = false,
-    -- lib.items, lib.batch_ends, lib.batch_claims, lib.batch_adds
-    item = 0, run = 1, firsts = false, first_number = 0,
-    is_plain = false, ends_one = false, ending = false, claiming = false, adding = false,
-    -- lib.lane_state, lib.lanes
-    are_lanes_checked = false, known_lanes = false, lane_books = false, lane_released = false, lanes_moved_on = 0,
-    -- what it has done, and who has to hear of it
-    has_finished = false, has_work = false, has_delay = false, family = false,
-  }, names(root))
+  local q = contexts[root]
+  if q then
+    clear(q)
+  else
+    q = context(root)
+  end
+  q.now, q.now_text = now, now_text
+  return q
 end
 
 -- Another queue in the same call (a parent's, a member's): same clock, and one context for each queue, because what

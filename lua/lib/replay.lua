@@ -17,63 +17,75 @@ local KEPT_MS = "300000"
 -- again, it is refused rather than done twice.
 local MOST_KEPT = 256
 
--- Mostly a client waits for one call alone. Its outcome is kept as text behind two numbers, the floor and its own;
--- those of several are packed behind this sign.
-local SEVERAL = "n"
+-- What is kept of a client is one text: the highest number that has run, the floor, then the calls that it may still
+-- wait for, the last first: number, length of the outcome, outcome.
+local HEAD, ENTRY = "^(%d+) (%d+) ()", "^(%d+) (%d+) ()"
 
--- What is kept of a client: the floor, then number and outcome of each call.
-local function unpack_several(stored)
-  return cmsgpack.unpack(string.sub(stored, 2))
+-- The entry that begins there: its number, where its outcome begins, and where the next one does.
+local function entry(stored, at)
+  local number, length, first = string.match(stored, ENTRY, at)
+  return clock.number(number), first, first + clock.number(length)
 end
 
--- The floor, the number of the latest call, and the outcome of the one with this number, if it is there.
-local function recall(stored, sequence)
-  local floor, latest, first = string.match(stored, "^(%d+) (%d+) ()")
-  if floor then
-    latest = tonumber(latest)
-    return tonumber(floor), latest, latest == sequence and string.sub(stored, first) or nil
-  end
-  local past = unpack_several(stored)
-  for i = 2, #past, 2 do
-    if past[i] == sequence then
-      return past[1], past[#past - 1], past[i + 1]
+-- The outcome of the call with this number, if it is there. Calls may overtake each other: all are looked at.
+local function recall(stored, at, sequence)
+  local last = #stored
+  while at <= last do
+    local number, first, behind = entry(stored, at)
+    if number == sequence then
+      return string.sub(stored, first, behind - 1)
     end
+    at = behind
   end
-  return past[1], past[#past - 1], nil
+  return nil
 end
 
--- All that the client still waits for, oldest first, with this outcome behind them.
-local function pack_several(stored, floor, sequence, kept)
-  local past
-  local only, first = string.match(stored, "^%d+ (%d+) ()")
-  if only then
-    past = { floor, tonumber(only), string.sub(stored, first) }
-  else
-    past = unpack_several(stored)
-  end
-  local memory = { floor }
-  for i = 2, #past, 2 do
-    if past[i] > floor then
-      memory[#memory + 1], memory[#memory + 2] = past[i], past[i + 1]
+-- The entries of all calls that the client still waits for, and the floor: higher where there are too many of them.
+local function carry(stored, at, floor)
+  local last, carried, count = #stored, "", 0
+  while at <= last do
+    local number, _, behind = entry(stored, at)
+    if number > floor then
+      count = count + 1
+      if count == MOST_KEPT then
+        return carried, number
+      end
+      carried = carried .. string.sub(stored, at, behind - 1)
     end
+    at = behind
   end
-  if #memory > 2 * MOST_KEPT then
-    memory[1] = math.max(floor, table.remove(memory, 2))
-    table.remove(memory, 2)
+  return carried, floor
+end
+
+-- What was kept so far, for a call with this number: its outcome if it has run, `stale` if nobody waits for it, and what
+-- stays behind its own outcome otherwise (nil where that is nothing).
+local function look_up(stored, sequence, floor)
+  -- Mostly everything was answered before this call was sent, and nothing has to be read.
+  if not stored or string.sub(stored, 1, #floor + 1) == floor .. " " then
+    return nil, false, nil
   end
-  memory[#memory + 1], memory[#memory + 2] = sequence, kept
-  return SEVERAL .. cmsgpack.pack(memory)
+  local highest, past_floor, at = string.match(stored, HEAD)
+  local number = clock.number(sequence)
+  highest, past_floor = clock.number(highest), clock.number(past_floor)
+  local outcome = number <= highest and recall(stored, at, number)
+  if outcome then
+    return outcome, false, nil
+  end
+  if number <= past_floor then
+    return nil, true, nil
+  end
+  local carried, kept_floor = carry(stored, at, math.max(clock.number(floor), past_floor))
+  return nil, false, { highest = clock.text(math.max(highest, number)), floor = clock.text(kept_floor), carried = carried }
 end
 
 -- Keeps the outcome for a repetition, beside those that the client still waits for. Not being able to is no reason to
 -- tell the client that its call failed.
-local function remember(key, stored, latest, floor, sequence, kept)
-  local text
-  -- The client waits for nothing else: there is nothing to carry over.
-  if latest <= floor then
-    text = clock.text(floor) .. " " .. clock.text(sequence) .. " " .. kept
+local function remember(key, sequence, floor, past, kept)
+  local text = sequence .. " " .. clock.text(#kept) .. " " .. kept
+  if past then
+    text = past.highest .. " " .. past.floor .. " " .. text .. past.carried
   else
-    text = pack_several(stored, floor, sequence, kept)
+    text = sequence .. " " .. floor .. " " .. text
   end
   call("SET", key, text, "PX", KEPT_MS)
 end
@@ -115,20 +127,12 @@ end
 function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local key = keys.replay(root, client)
   local q = queue.open(root, clock.now(now))
-  sequence, floor = tonumber(sequence), tonumber(floor)
-
-  local stored = call("GET", key)
-  local latest = 0
-  if stored then
-    local past_floor, outcome
-    past_floor, latest, outcome = recall(stored, sequence)
-    if outcome then
-      return { "ok", q.now_text, replied_again(handler, q, outcome, arg) }
-    end
-    if sequence <= past_floor then
-      return { "stale", q.now_text }
-    end
-    floor = math.max(floor, past_floor)
+  local past_outcome, is_stale, past = look_up(call("GET", key), sequence, floor)
+  if past_outcome then
+    return { "ok", q.now_text, replied_again(handler, q, past_outcome, arg) }
+  end
+  if is_stale then
+    return { "stale", q.now_text }
   end
 
   local layout = queue.settings(q).layout
@@ -143,7 +147,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   if not is_done then
     error(outcome, 0)
   end
-  pcall(remember, key, stored, latest, floor, sequence, kept_of(handler, outcome))
+  pcall(remember, key, sequence, floor, past, kept_of(handler, outcome))
   return { "ok", q.now_text, handler.render(q, outcome, arg) }
 end
 

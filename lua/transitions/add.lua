@@ -14,7 +14,7 @@ local adding = require("lib.adding")
 local batch_adds = require("lib.batch_adds")
 local clock = require("lib.clock")
 local events = require("lib.events")
-local jobs = require("lib.jobs")
+local keys = require("lib.keys")
 local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
@@ -31,28 +31,33 @@ local function add_plain(q, arg, count)
   -- write
   local name, data, opts, first = arg.name, arg.data, arg.opts, q.item
   local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
-  local firsts = q.firsts
+  local adding, firsts, stream, prefix = batch_adds.take_numbers(q), q.firsts, q.events, keys.job(q, "")
+  local waiting, pushed, format, digits = adding.waiting, adding.pushed, string.format, clock.digits(adding.last)
+  q.first_number = adding.number + 1
+  adding.is_capped = true
+  signals.work(q)
+  -- Written out, because a function for each line would cost a tenth of the whole.
   for item = first, first + count - 1 do
     q.item = item
-    local number = batch_adds.next_number(q)
-    if item == first then
-      q.first_number = number
-      signals.work(q)
-    else
+    if item > first then
       data = firsts[item]
     end
-    local id = clock.text(number)
-    jobs.store_plain(q, id, name, data, opts, timestamp)
-    events.added(q, id, name)
-    batch_adds.push(q, id)
-    events.waiting(q, id)
+    local number = adding.number + 1
+    adding.number = number
+    local id = format(digits, number)
+    call("HSET", prefix .. id, "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
+      "priority", "0")
+    call("XADD", stream, "*", "event", "added", "jobId", id, "name", name)
+    pushed = pushed + 1
+    waiting[pushed], adding.pushed = id, pushed
+    call("XADD", stream, "*", "event", "waiting", "jobId", id)
   end
   return "numbered", q.first_number, count
 end
 
 return function(q, arg)
   if arg.job_id == "" and arg.delay == "0" and arg.priority == "0" and not arg.is_next and not arg.lane then
-    return add_plain(q, arg, q.adding and q.run or 1)
+    return add_plain(q, arg, q.run)
   end
 
   -- check

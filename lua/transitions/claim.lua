@@ -3,7 +3,8 @@
 --- (or with something else in its place) is dropped, so that it can never block those behind it. A member of a group
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
 --- back into its lane: it came by a door that knows nothing of lanes.
---- @arg   job_id     string
+--- `job_ids` are the jobs to claim: the next one is that `at`, the one behind it is `step` further. `room` are the bytes
+--- of payload that the reply may still take. `peeked` is the record of the next one, where it was read before.
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
 --- @arg   lease_ms   string
@@ -16,8 +17,10 @@ local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
+local limits = require("lib.limits")
 local shapes = require("lib.shapes")
 
+local LOCK, NO_LEASE = keys.tail.lock, leases.none
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
 local GROUP, PROCESSED_BY = jobs.field.group, jobs.field.processed_by
 local LANE, ORDER, SEQUENCE = jobs.field.lane, jobs.field.order, jobs.field.lane_sequence
@@ -29,13 +32,13 @@ local function put_aside(q, from, id)
 end
 
 -- A settled member is put where it belongs, a cancelled one is erased.
-local function withhold(q, arg, status, job)
-  put_aside(q, arg.from, arg.job_id)
+local function withhold(q, from, id, status, job)
+  put_aside(q, from, id)
   if status == "cancelled" then
-    jobs.erase(q, arg.job_id)
-    events.capped(q, "removed", "jobId", arg.job_id, "prev", arg.from)
+    jobs.erase(q, id)
+    events.capped(q, "removed", "jobId", id, "prev", from)
   else
-    call("ZADD", status == "completed" and q.completed or q.failed, q.now_text, arg.job_id)
+    call("ZADD", status == "completed" and q.completed or q.failed, q.now_text, id)
   end
   if job then
     lanes.removed(q, job)
@@ -99,31 +102,59 @@ local function check_keys(q, from)
   end
 end
 
--- Write: it is this worker's, it has begun, and everybody is told.
-local function start(q, arg, id, key, started)
-  batch_claims.claim(q, arg.from, id)
-  leases.take(key, arg.token, arg.lease_ms)
-  events.active(q, id)
-  if arg.worker ~= "" then
-    call("HSET", key, "processedOn", q.now_text, STARTED, started, PROCESSED_BY, arg.worker)
-  else
-    call("HSET", key, "processedOn", q.now_text, STARTED, started)
+-- What is claimed together, by its place among them: keys and records. Kept from call to call, only as many as are counted
+-- belong to this one. No record stays here: it may be large.
+local chosen_keys, chosen = {}, {}
+
+-- Write: they are this worker's, they have begun, and everybody is told. What the worker gets are the records as they were.
+local function start(q, arg, count, started, outcome)
+  local ids, at, step, from = arg.job_ids, arg.at, arg.step, arg.from
+  local token, lease_ms, worker, stream, now = arg.token, arg.lease_ms, arg.worker, q.events, q.now_text
+  local claim, records, done = batch_claims.claim, outcome.records, outcome.count
+  for number = 1, count do
+    local id, key = ids[at], chosen_keys[number]
+    claim(q, from, id)
+    if token ~= NO_LEASE then
+      call("SET", key .. LOCK, token, "PX", lease_ms)
+    end
+    call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
+    if worker ~= "" then
+      call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
+    else
+      call("HSET", key, "processedOn", now, STARTED, started)
+    end
+    records[2 * done + 1], records[2 * done + 2], chosen[number] = id, chosen[number], false
+    done, at = done + 1, at + step
+    outcome.count = done
   end
 end
 
-return function(q, arg)
+-- Check: how many from this one on have never run and may start now; behind them, the record of the one that is something
+-- else. What their payload leaves of the room comes along.
+local function count_fresh(q, arg)
+  local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
+  local prefix, count, peeked = keys.job(q, ""), 0, arg.peeked
+  local id = ids[at]
+  while id and room > 0 do
+    local key = prefix .. id
+    local flat = peeked or jobs.read_at(key)
+    local lane = flat and flat[14]
+    peeked = false
+    if not flat or not is_fresh(flat) or lane and not lanes.is_free(q, lane, id) then
+      return count, room, flat
+    end
+    count, at = count + 1, at + step
+    chosen_keys[count], chosen[count] = key, flat
+    room = room - #flat[4]
+    id = ids[at]
+  end
+  return count, room
+end
+
+-- One that is something else: it has run before, is tied to others, or is no job at all.
+local function claim_other(q, arg, id, flat, outcome)
   -- check
-  local id, from = arg.job_id, arg.from
-  local flat, key = jobs.read(q, id)
-  if not q.can_claim then
-    check_keys(q, from)
-  end
-  local is_new = flat and is_fresh(flat)
-  if is_new and (not flat[14] or lanes.is_free(q, flat[14], id)) then
-    -- write
-    start(q, arg, id, key, "1")
-    return "claimed", flat, #flat[4], false
-  end
+  local from, key = arg.from, keys.job(q, id)
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
     started, bytes, is_deferred, lane, tie = read_ties(flat)
@@ -137,8 +168,7 @@ return function(q, arg)
     end
   end
   local job, gate
-  -- One that is new has been asked about already.
-  if lane and (is_withheld or is_new or not lanes.is_free(q, lane, id)) then
+  if lane and (is_withheld or not lanes.is_free(q, lane, id)) then
     job = in_lane(id, flat)
     gate = lanes.gate(q, job)
     if gate ~= "pass" or is_withheld then
@@ -152,14 +182,20 @@ return function(q, arg)
     return "ghost"
   end
   if is_withheld then
-    return withhold(q, arg, status, job)
+    return withhold(q, from, id, status, job)
   end
   if gate == "back" then
     put_aside(q, from, id)
     lanes.turn_back(q, job)
     return "turned_back"
   end
-  start(q, arg, id, key, started)
+  chosen_keys[1], chosen[1] = key, flat
+  start(q, arg, 1, started, outcome)
+  -- A job that only fails without running does not use up the rate.
+  if outcome.limit_max and not is_deferred then
+    limits.count_start(q, outcome.limit_ms)
+  end
+  arg.room = arg.room - bytes
 
   -- settle
   if gate == "enter" then
@@ -168,5 +204,26 @@ return function(q, arg)
   if status == "pending" then
     call("HSET", statuses, key, "active")
   end
-  return "claimed", flat, bytes, is_deferred
+  return "claimed"
+end
+
+-- Claims the next one, and with it those behind it that have never run: how many is the second answer.
+return function(q, arg, outcome)
+  -- check
+  local count, room, flat = count_fresh(q, arg)
+  if not q.can_claim then
+    check_keys(q, arg.from)
+  end
+  arg.peeked = count > 0 and flat
+  if count == 0 then
+    return claim_other(q, arg, arg.job_ids[arg.at], flat, outcome), 1
+  end
+
+  -- write
+  start(q, arg, count, "1", outcome)
+  for _ = 1, outcome.limit_max and count or 0 do
+    limits.count_start(q, outcome.limit_ms)
+  end
+  arg.room = room
+  return "claimed", count
 end

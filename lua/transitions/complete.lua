@@ -17,9 +17,12 @@ local clock = require("lib.clock")
 local events = require("lib.events")
 local finish = require("lib.finish")
 local flows = require("lib.flows")
+local jobs = require("lib.jobs")
 local lanes = require("lib.lanes")
 local retention = require("lib.retention")
 local shapes = require("lib.shapes")
+
+local ATTEMPTS_MADE = jobs.field.attempts_made
 
 -- The usual end, of jobs that were seen to be tied to no more than a lane: what the call has read for all its jobs is
 -- enough to know that they may end. They are `count` items from this one on; more than one only without a lane.
@@ -27,7 +30,7 @@ local function complete_plain(q, arg, count)
   -- check
   local id, lane, result, first = arg.job_id, arg.lane, arg.result, q.item
   local ids = q.firsts
-  local attempts_made = clock.text(arg.attempts_made + 1)
+  local attempts_made = clock.text(clock.number(arg.attempts_made) + 1)
   if not q.can_complete then
     events.check(q)
     shapes.check_one(q, "completed")
@@ -35,27 +38,26 @@ local function complete_plain(q, arg, count)
   end
   local hands_over = lane ~= "" and lanes.check_hand_over(q, lane, id)
 
-  -- write
+  local complete, records, stream, now = batch_ends.complete, batch_ends.records, q.events, q.now_text
+
+  -- write. Written out, because a function for each line would cost a good part of the whole.
   for number = first, first + count - 1 do
     q.item, id = number, ids[number]
-    local key = batch_ends.complete(q, number, id)
-    if not key then
+    if not complete(q, number, id) then
       return "not_in_state"
     end
 
     -- settle
-    if not q.has_finished then
-      q.has_finished = true
-      events.trim(q)
-    end
+    q.has_finished = true
     if hands_over then
       lanes.hand_over(q, lane)
     elseif lane ~= "" then
       lanes.finished(q, lane, id, "completed")
     end
-    finish.write(q, key, attempts_made, "returnvalue", result)
-    events.completed(q, id, result)
+    call("HSET", records[number], ATTEMPTS_MADE, attempts_made, "returnvalue", result, "finishedOn", now)
+    call("XADD", stream, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
   end
+  events.trim(q)
   if arg.keep_count ~= "" or arg.keep_age ~= "" then
     retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
   end
@@ -64,7 +66,7 @@ end
 
 return function(q, arg)
   -- check
-  local field_count = q.is_plain and arg.keep_count ~= "0" and tonumber(arg.field_count)
+  local field_count = q.is_plain and arg.keep_count ~= "0" and clock.number(arg.field_count)
   if field_count then
     local count = batch_ends.count_plain(q, q.item, arg.lane == "" and q.run or 1, arg.token, field_count)
     if count > 0 then

@@ -25,7 +25,7 @@ function moduleText(module, options) {
 const reader = {
   string: (position) => `argv[${position}]`,
   bytes: (position) => `argv[${position}]`,
-  int: (position) => `tonumber(argv[${position}])`,
+  int: (position) => `lib_clock.number(argv[${position}])`,
   flag: (position) => `argv[${position}] == "1"`,
 };
 
@@ -46,7 +46,9 @@ function entryText(tree, call) {
     return lines.join('\n');
   }
   const first = 5;
-  lines.push(`local arg = ${readArgs(call.args, (i) => first + i)}`);
+  const own = `arg_of_${call.name}`;
+  for (const [i, arg] of call.args.entries())
+    lines.push(`${own}.${arg.name} = ${reader[arg.type](first + i)}`);
   if (call.items.length > 0) lines.push(`batch_of_${call.name}.argv = argv`);
   const last =
     call.items.length > 0
@@ -56,12 +58,16 @@ function entryText(tree, call) {
         : '';
   const handler = call.room === 'transitions' ? `single_${call.name}` : variable(call.path);
   lines.push(
-    `return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, arg${last})`,
+    `return lib_replay.run(keys[1], argv[1], argv[2], argv[3], argv[4], ${handler}, ${own}${last})`,
     'end',
   );
   const setup =
     call.room === 'transitions' ? `local ${handler} = lib_items.single(${variable(call.path)})\n` : '';
-  return setup + readersText(tree, call, first + call.args.length) + lines.join('\n');
+  const parts = [setup + readersText(tree, call, first + call.args.length) + lines.join('\n')];
+  // One table for the arguments of one call after the other: to fill it costs less than to make it.
+  parts.unshift(`local run_${call.name} = (function()`, `local ${own} = {}`);
+  parts.push(`return run_${call.name}`, 'end)()');
+  return parts.join('\n');
 }
 
 // What a call knows of its items: where they begin, how long each is, and for each verb a function that reads one item
@@ -114,7 +120,7 @@ function usualText({ type, usual }) {
 
 function needs(call) {
   if (call.room === 'queries') return ['lib.queue', 'lib.clock', call.path];
-  return ['lib.replay', 'lib.items', ...transitionsOf(call), call.path];
+  return ['lib.clock', 'lib.replay', 'lib.items', ...transitionsOf(call), call.path];
 }
 
 /** The modules' texts in an order in which each stands after what it requires. */

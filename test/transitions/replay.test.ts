@@ -109,6 +109,14 @@ describe('the memory of past calls', () => {
     expect(await tables.send(promote, { sequence: 2, floor: 0 })).toEqual(late);
   });
 
+  it('one that was overtaken and answered takes nothing along of the one that overtook it', async () => {
+    await tables.given(crowd(), job('delayed'));
+    const first = await tables.send(promote, { sequence: 3, floor: 0 });
+    await tables.send(other, { sequence: 2, floor: 0 });
+    await tables.send(other, { sequence: 4, floor: 2 });
+    expect(await tables.send(promote, { sequence: 3, floor: 2 })).toEqual(first);
+  });
+
   it('is bounded: what was pushed out is refused rather than done again', async () => {
     await tables.given(crowd(), job('delayed'));
     await tables.send(promote, { sequence: 1, floor: 0 });
