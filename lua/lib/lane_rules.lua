@@ -19,11 +19,14 @@ end
 local function read_rules(text)
   local concurrency, on_retry, on_failure, ordering_delay, used = string.match(text, RULES)
   used = used or "odh"
+  concurrency, ordering_delay = tonumber(concurrency) or 1, tonumber(ordering_delay) or 0
   return {
-    concurrency = tonumber(concurrency) or 1,
+    concurrency = concurrency,
     on_retry = on_retry or "block",
     on_failure = on_failure or "continue",
-    ordering_delay = tonumber(ordering_delay) or 0,
+    ordering_delay = ordering_delay,
+    -- Whoever completes is followed by the next one at once, whichever lane it is.
+    hands_over = concurrency == 1 and ordering_delay == 0 and not uses(used, "o"),
     used = used,
     uses_own = uses(used, "o"),
     uses_delayed = uses(used, "d"),

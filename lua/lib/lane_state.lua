@@ -80,6 +80,11 @@ local function handed_text(q, name)
   return kept and kept.handed[name]
 end
 
+local function out_text(q, name)
+  local kept = q.lane_books
+  return kept and kept.handed[name] or call("HGET", q.lane_out, name)
+end
+
 -- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
 -- read; most lanes never need it as a list.
 function lane_state.open(q, name)
@@ -125,7 +130,7 @@ end
 function lane_state.is_out_alone(q, name, id)
   local lane = known_lanes(q)[name]
   if not lane and not lane_rules.of(q).uses_own then
-    return (handed_text(q, name) or call("HGET", q.lane_out, name)) == text_of_one(id)
+    return out_text(q, name) == text_of_one(id)
   end
   lane = lane or lane_state.open(q, name)
   return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
@@ -179,10 +184,12 @@ end
 -- Check: the same where a job that is out alone hands its lane over to the next, as nearly always. True if it is so
 -- and the lane need not be opened.
 function lane_state.check_hand_over(q, name, id)
-  lane_state.check_keys(q)
-  local rules = lane_rules.of(q)
-  if rules.concurrency == 1 and not rules.uses_own and rules.ordering_delay == 0 and lane_state.is_out_alone(q, name, id) then
-    return not known_lanes(q)[name]
+  if not q.are_lanes_checked then
+    lane_state.check_keys(q)
+  end
+  local known = q.known_lanes
+  if lane_rules.of(q).hands_over and not (known and known[name]) and out_text(q, name) == text_of_one(id) then
+    return true
   end
   lane_state.open(q, name)
   return false

@@ -14,12 +14,13 @@ local BATCH = 1000
 function lane_writing.push_all(q)
   local kept = q.lane_books
   local ids = kept and kept.pushed
-  if not ids or #ids == 0 then
+  local last = ids and #ids or 0
+  if last == 0 then
     return
   end
   kept.pushed = {}
-  for first = 1, #ids, BATCH do
-    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, #ids)))
+  for first = 1, last, BATCH do
+    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, last)))
   end
   signals.work(q)
 end
@@ -33,15 +34,19 @@ local write = {
 
 -- As many values in one command as may be. Each on its own: a key that cannot be written must not keep the others
 -- from being written, and the jobs themselves are where they belong; the upkeep finds what is missing here.
-local function put_out(command, key, values)
-  local last = #values
-  for first = 1, last, BATCH do
-    pcall(command, key, unpack(values, first, math.min(first + BATCH - 1, last)))
+local function put_out(command, key, values, count)
+  for first = 1, count, BATCH do
+    pcall(command, key, unpack(values, first, math.min(first + BATCH - 1, count)))
   end
 end
 
+-- What is to be written, kept from call to call: to fill these lists costs less than to make them. Only the first of
+-- each, as many as are counted, belong to this call.
+local waiting, gone = {}, {}
+local out, none_out, listed, ended = {}, {}, {}, {}
+
 local function write_waiting(q, scores)
-  local waiting, gone, count_in, count_out = {}, {}, 0, 0
+  local count_in, count_out = 0, 0
   for id, score in pairs(scores) do
     if score then
       waiting[count_in + 1], waiting[count_in + 2] = score, id
@@ -51,8 +56,8 @@ local function write_waiting(q, scores)
       gone[count_out] = id
     end
   end
-  put_out(write.add, q.lane_waiting, waiting)
-  put_out(write.remove, q.lane_waiting, gone)
+  put_out(write.add, q.lane_waiting, waiting, count_in)
+  put_out(write.remove, q.lane_waiting, gone, count_out)
 end
 
 local function is_alive(lane)
@@ -60,13 +65,14 @@ local function is_alive(lane)
 end
 
 local function write_lanes(q, changed, handed)
-  local out, none_out, listed, ended, count_out = {}, {}, {}, {}, 0
+  local count_out, count_none, count_listed, count_ended = 0, 0, 0, 0
   for name, text in pairs(handed) do
     if text ~= "" then
       out[count_out + 1], out[count_out + 2] = name, text
       count_out = count_out + 2
     else
-      none_out[#none_out + 1], ended[#ended + 1] = name, name
+      count_none, count_ended = count_none + 1, count_ended + 1
+      none_out[count_none], ended[count_ended] = name, name
     end
   end
   for lane in pairs(changed) do
@@ -76,24 +82,28 @@ local function write_lanes(q, changed, handed)
         out[count_out + 1], out[count_out + 2] = lane.name, lane_state.text_of(lane.out)
         count_out = count_out + 2
       else
-        none_out[#none_out + 1] = lane.name
+        count_none = count_none + 1
+        none_out[count_none] = lane.name
       end
     end
     if not is_alive(lane) then
       lane.is_listed = false
-      ended[#ended + 1] = lane.name
+      count_ended = count_ended + 1
+      ended[count_ended] = lane.name
     elseif not lane.is_listed then
       lane.is_listed = true
-      listed[#listed + 1] = "0"
-      listed[#listed + 1] = lane.name
+      listed[count_listed + 1], listed[count_listed + 2] = "0", lane.name
+      count_listed = count_listed + 2
     end
   end
-  put_out(write.set, q.lane_out, out)
-  put_out(write.unset, q.lane_out, none_out)
-  put_out(write.add, q.lanes, listed)
-  put_out(write.remove, q.lanes, ended)
-  if lane_rules.of(q).uses_held then
-    put_out(write.remove, q.lane_held, ended)
+  put_out(write.set, q.lane_out, out, count_out)
+  put_out(write.add, q.lanes, listed, count_listed)
+  if count_none + count_ended > 0 then
+    put_out(write.unset, q.lane_out, none_out, count_none)
+    put_out(write.remove, q.lanes, ended, count_ended)
+    if lane_rules.of(q).uses_held then
+      put_out(write.remove, q.lane_held, ended, count_ended)
+    end
   end
 end
 
