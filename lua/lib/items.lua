@@ -60,6 +60,11 @@ function items.text(list)
   return #list > 0 and cjson.encode(list) or "[]"
 end
 
+-- An outcome that is one row of numbers, as it mostly is.
+local function text_of_numbered(first, numbered)
+  return '["numbered","' .. clock.text(first) .. '","' .. clock.text(numbered) .. '"]'
+end
+
 local function tell_numbered(outcome, first, numbered)
   if numbered > 0 then
     local count = #outcome
@@ -95,6 +100,9 @@ function items.run(q, batch, transitions)
       done = done + 1
     end
     number, at, run = number + done, following + 2 * (done - 1), run - done
+  end
+  if numbered > 0 and #outcome == 0 then
+    return text_of_numbered(first, numbered)
   end
   tell_numbered(outcome, first, numbered)
   return items.text(outcome)

@@ -42,19 +42,20 @@ end
 
 -- The entries of all calls that the client still waits for, and the floor: higher where there are too many of them.
 local function carry(stored, at, floor)
-  local last, carried, count = #stored, "", 0
+  local last, carried, count = #stored, {}, 0
   while at <= last do
     local number, _, behind = entry(stored, at)
     if number > floor then
       count = count + 1
       if count == MOST_KEPT then
-        return carried, number
+        floor = number
+        break
       end
-      carried = carried .. string.sub(stored, at, behind - 1)
+      carried[count] = string.sub(stored, at, behind - 1)
     end
     at = behind
   end
-  return carried, floor
+  return table.concat(carried), floor
 end
 
 -- What was kept so far, for a call with this number: its outcome if it has run, `stale` if nobody waits for it, and what

@@ -34,7 +34,6 @@ local function add_plain(q, arg, count)
   local adding, firsts, stream, prefix = batch_adds.take_numbers(q), q.firsts, q.events, keys.job(q, "")
   local waiting, pushed, format, digits = adding.waiting, adding.pushed, string.format, clock.digits(adding.last)
   q.first_number = adding.number + 1
-  adding.is_capped = true
   signals.work(q)
   -- Written out, because a function for each line would cost a tenth of the whole.
   for item = first, first + count - 1 do
@@ -52,6 +51,7 @@ local function add_plain(q, arg, count)
     waiting[pushed], adding.pushed = id, pushed
     call("XADD", stream, "*", "event", "waiting", "jobId", id)
   end
+  adding.is_capped = true
   return "numbered", q.first_number, count
 end
 
