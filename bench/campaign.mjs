@@ -59,10 +59,9 @@ async function runRounds(workload, setup, attempt, stolen) {
   return results;
 }
 
-// A figure that hardly moves needs few rounds, and one for a quick look.
-function roundsOf({ mostRounds }, { rounds, isQuick }) {
-  if (mostRounds === undefined) return rounds;
-  return Math.min(rounds, isQuick ? 1 : mostRounds);
+// A figure that hardly moves needs few rounds; one that takes long has to do with one in a quick look.
+function roundsOf({ mostRounds = Number.POSITIVE_INFINITY, isSlow }, { rounds, isQuick }) {
+  return Math.min(rounds, isQuick && isSlow ? 1 : mostRounds);
 }
 
 // Only what the host did decides whether a measurement counts. Where it does not leave off, the last one has to do.

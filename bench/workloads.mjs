@@ -23,7 +23,7 @@ const inLanes = {
 };
 
 export const DEPTHS = [1_000, 100_000, 1_000_000];
-const QUICK_DEPTHS = [1_000, 100_000];
+const QUICK_DEPTHS = [1_000, 20_000];
 
 /** The queue that the depth workload fills for a library. */
 export const depthQueue = (library) => `depth-${library}`;
@@ -50,7 +50,7 @@ export const WORKLOADS = [
     params: { inFlight: 100 },
     libraries: everybody,
     count: 100_000,
-    quickCount: 8_000,
+    quickCount: 5_000,
     warmUpCount: 40_000,
     steady: ['rate'],
     inChart: true,
@@ -63,7 +63,7 @@ export const WORKLOADS = [
     params: { bulk: 1000 },
     libraries: ['yoke', 'bullmq', 'bee-queue', 'bare'],
     count: 100_000,
-    quickCount: 8_000,
+    quickCount: 6_000,
     warmUpCount: 40_000,
     steady: ['rate'],
     inChart: true,
@@ -76,7 +76,7 @@ export const WORKLOADS = [
     params: { concurrency: 1 },
     libraries: [...everybody, 'bare'],
     count: 6_000,
-    quickCount: 1_000,
+    quickCount: 800,
     warmUpCount: 6_000,
     inChart: true,
   },
@@ -89,7 +89,7 @@ export const WORKLOADS = [
     libraries: [...everybody, 'bare'],
     count: 24_000,
     warmUpCount: 16_000,
-    quickCount: 3_000,
+    quickCount: 2_000,
     inChart: true,
   },
   {
@@ -100,7 +100,7 @@ export const WORKLOADS = [
     params: { concurrency: 100 },
     libraries: [...everybody, 'bare'],
     count: 60_000,
-    quickCount: 5_000,
+    quickCount: 3_000,
     inChart: true,
   },
   {
@@ -112,7 +112,7 @@ export const WORKLOADS = [
     warmUpCount: 8_000,
     libraries: [...everybody, 'none'],
     count: 20_000,
-    quickCount: 4_000,
+    quickCount: 2_500,
     inChart: true,
   },
   {
@@ -123,7 +123,7 @@ export const WORKLOADS = [
     params: { concurrency: 100, keepCompleted: 100 },
     libraries: ['yoke', 'bullmq', 'groupmq'],
     count: 60_000,
-    quickCount: 4_000,
+    quickCount: 3_000,
     inChart: true,
   },
   {
@@ -134,7 +134,7 @@ export const WORKLOADS = [
     params: { concurrency: 100, hasPriorities: true },
     libraries: theTwo,
     count: 60_000,
-    quickCount: 4_000,
+    quickCount: 3_000,
     inChart: true,
   },
   {
@@ -145,7 +145,7 @@ export const WORKLOADS = [
     params: { concurrency: 100, hasDelays: true },
     libraries: ['yoke', 'bullmq', 'bee-queue'],
     count: 12_000,
-    quickCount: 2_000,
+    quickCount: 1_500,
     warmUpCount: 6_000,
     inChart: true,
   },
@@ -159,7 +159,7 @@ export const WORKLOADS = [
     warmUpCount: 8_000,
     libraries: theTwo,
     count: 12_000,
-    quickCount: 3_000,
+    quickCount: 2_000,
     inChart: true,
   },
   {
@@ -169,7 +169,7 @@ export const WORKLOADS = [
     run: 'groups',
     libraries: theTwo,
     count: 5_000,
-    quickCount: 1_000,
+    quickCount: 700,
     warmUpCount: 1_500,
     steady: ['rate'],
     inChart: true,
@@ -182,7 +182,7 @@ export const WORKLOADS = [
     params: { inFlight: 100, lanes: 100 },
     libraries: ['yoke', 'groupmq'],
     count: 60_000,
-    quickCount: 8_000,
+    quickCount: 4_000,
     warmUpCount: 20_000,
     steady: ['rate'],
     inChart: true,
@@ -194,7 +194,7 @@ export const WORKLOADS = [
     how: 'A filled queue of 100 lanes, a handler that does nothing.',
     params: { concurrency: 1, lanes: 100 },
     count: 6_000,
-    quickCount: 1_000,
+    quickCount: 700,
     warmUpCount: 6_000,
   },
   {
@@ -216,15 +216,17 @@ export const WORKLOADS = [
   {
     ...inLanes,
     id: 'lanes-10000',
+    isSlow: true,
     title: '10,000 lanes, concurrency 100',
     how: 'A filled queue of 10,000 lanes with two jobs each, a hundred at a time.',
     params: { concurrency: 100, lanes: 10_000 },
     count: 20_000,
     warmUpCount: 20_000,
-    quickCount: 20_000,
+    quickCount: 11_000,
   },
   {
     id: 'idle',
+    isSlow: true,
     title: 'idle latency',
     how: 'One idle worker, one job at a time: from the call of add to the start of the handler.',
     run: 'idle',
@@ -236,25 +238,27 @@ export const WORKLOADS = [
   },
   {
     id: 'distant-add',
+    isSlow: true,
     title: 'add through a 5 ms proxy',
     how: 'About 500 adds a second at a steady pace, through a proxy that holds every packet for 5 ms each way.',
     run: 'distant-add',
     server: 'distant',
     libraries: everybody,
     count: 800,
-    quickCount: 300,
+    quickCount: 200,
     warmUpCount: 300,
     steady: ['p50'],
   },
   {
     id: 'distant-finish',
+    isSlow: true,
     title: 'finish through a 5 ms proxy',
     how: 'A worker behind the proxy, concurrency 100, 5 ms handlers, about 500 jobs a second: from the end of the handler to the completed event.',
     run: 'distant-finish',
     server: 'distant',
     libraries: everybody,
     count: 800,
-    quickCount: 300,
+    quickCount: 150,
     warmUpCount: 300,
     steady: ['p50'],
   },
@@ -272,6 +276,7 @@ export const WORKLOADS = [
   },
   {
     id: 'memory',
+    isSlow: true,
     title: 'memory per job in Redis',
     how: 'used_memory after adding and after completing all jobs, event stream and everything else included; completed jobs are kept.',
     run: 'memory',
@@ -285,6 +290,7 @@ export const WORKLOADS = [
   },
   {
     id: 'depth',
+    isSlow: true,
     title: 'Redis time per job by depth',
     how: 'Processor time of the server per job added (100 in flight) and per job fetched and finished (concurrency 100), while that many others wait; the depths take turns on servers of their own.',
     run: 'depth',
@@ -299,6 +305,7 @@ export const WORKLOADS = [
   },
   {
     id: 'lanes-depth',
+    isSlow: true,
     title: 'Redis time per job by number of lanes',
     how: 'The same with every waiting job in a lane of its own: that many lanes, and jobs added to lanes that are there.',
     run: 'depth',
