@@ -80,9 +80,9 @@ local function handed_text(q, name)
   return kept and kept.handed[name]
 end
 
+-- Who is out of a lane that is not open.
 local function out_text(q, name)
-  local kept = q.lane_books
-  return kept and kept.handed[name] or call("HGET", q.lane_out, name)
+  return handed_text(q, name) or call("HGET", q.lane_out, name)
 end
 
 -- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
@@ -94,7 +94,7 @@ function lane_state.open(q, name)
   end
   local rules = lane_rules.of(q)
   local handed = handed_text(q, name)
-  local text = handed or call("HGET", q.lane_out, name) or ""
+  local text = out_text(q, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
     name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,

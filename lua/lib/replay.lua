@@ -19,11 +19,11 @@ local MOST_KEPT = 256
 
 -- What is kept of a client is one text: the highest number that has run, the floor, then the calls that it may still
 -- wait for, the last first: number, length of the outcome, outcome.
-local HEAD, ENTRY = "^(%d+) (%d+) ()", "^(%d+) (%d+) ()"
+local TWO_NUMBERS = "^(%d+) (%d+) ()"
 
 -- The entry that begins there: its number, where its outcome begins, and where the next one does.
 local function entry(stored, at)
-  local number, length, first = string.match(stored, ENTRY, at)
+  local number, length, first = string.match(stored, TWO_NUMBERS, at)
   return clock.number(number), first, first + clock.number(length)
 end
 
@@ -65,7 +65,7 @@ local function look_up(stored, sequence, floor)
   if not stored or string.sub(stored, 1, #floor + 1) == floor .. " " then
     return nil, false, nil
   end
-  local highest, past_floor, at = string.match(stored, HEAD)
+  local highest, past_floor, at = string.match(stored, TWO_NUMBERS)
   local number = clock.number(sequence)
   highest, past_floor = clock.number(highest), clock.number(past_floor)
   local outcome = number <= highest and recall(stored, at, number)
