@@ -18,8 +18,6 @@ function clock.now(given)
   return tonumber(text), text
 end
 
--- Whole numbers as plain digits: some servers print a Lua number such as 3e8 in exponent form.
--- tostring does that up to fourteen digits and is quicker. A number handed to a command costs twice a string.
 -- Counts of attempts and the like are printed once, and read once.
 local SMALL = { [0] = "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" }
 local NUMBER = {}
@@ -30,6 +28,8 @@ function clock.digits(highest)
   return highest < 2147483648 and "%d" or "%.0f"
 end
 
+-- Whole numbers as plain digits: some servers print a Lua number such as 3e8 in exponent form.
+-- tostring does that up to fourteen digits and is quicker. A number handed to a command costs twice a string.
 function clock.text(number)
   local small = SMALL[number]
   if small then

@@ -12,7 +12,8 @@ local contexts, context_count = {}, 0
 -- What was last read of each queue's settings, flat, and what was made of it: they hardly ever change.
 local read_of = {}
 
--- What one call knows of a queue. Every field stands here: a call finds nothing that another has left.
+-- What one call knows of a queue. Every field stands here, but for the names of keys and what is kept on purpose
+-- (`adding_kept`): a call finds nothing else that another has left.
 local function clear(q)
   -- lib.queue, lib.events, lib.shapes: what this call has read
   q.settings_read = false
