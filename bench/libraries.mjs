@@ -24,7 +24,7 @@ export const LIBRARIES = {
   },
   bare: {
     title: 'bare scripts',
-    note: 'The ceiling: throw-away scripts that write the hash, the lists, the lock, every event and the marker, up to a hundred jobs in a call and two calls on their way, through ioredis, from one process. They prove no lease and handle no retry, delay, priority, retention, parent or lost reply.',
+    note: 'The ceiling: throw-away scripts that write the hash, the lists, the lock, every event and the marker, up to a hundred jobs in a call and two calls on their way (eight where handlers take their time), through ioredis, from one process. With lanes they also let the next job of the lane out, and write who is out. They prove no lease and handle no retry, delay, priority, retention, parent, pause or lost reply, and check nothing.',
   },
   none: { title: 'no queue', note: 'The same handlers in a hundred slots fed from a counter.' },
 };

@@ -16,7 +16,7 @@ const processing = {
 // Jobs of lanes, next to the one that has nothing else.
 const inLanes = {
   ...processing,
-  libraries: ['yoke', 'groupmq'],
+  libraries: ['yoke', 'groupmq', 'bare'],
   count: 60_000,
   quickCount: 4_000,
   inChart: true,
@@ -110,7 +110,7 @@ export const WORKLOADS = [
     how: 'Handlers that wait for a 5 ms timer, a hundred at a time, next to the same loop without a queue.',
     params: { concurrency: 100, handlerMs: 5 },
     warmUpCount: 8_000,
-    libraries: [...everybody, 'none'],
+    libraries: [...everybody, 'bare', 'none'],
     count: 20_000,
     quickCount: 2_500,
     inChart: true,

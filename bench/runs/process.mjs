@@ -16,7 +16,11 @@ const PRIORITIES = 10;
 
 export default async function processAll(library, { connection, probe, name, count, params }) {
   const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted, lanes } = params;
-  const queue = library.createQueue(connection, name, { keepCompleted, groups: lanes ?? concurrency });
+  const queue = library.createQueue(connection, name, {
+    keepCompleted,
+    groups: lanes ?? concurrency,
+    hasLanes: lanes !== undefined,
+  });
   await queue.ready();
   const timestamp = Date.now();
   const delay = Math.ceil(LEAD_FACTOR * fillMsPerJob * count) + SPARE_MS;
@@ -40,6 +44,8 @@ export default async function processAll(library, { connection, probe, name, cou
     onError: completion.onError,
     keepCompleted,
     hasDelays,
+    handlerMs,
+    hasLanes: lanes !== undefined,
   });
   await worker.ready();
 
