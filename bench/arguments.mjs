@@ -8,6 +8,7 @@ export const USAGE = `npm run bench -- [options]
   --quick          fewer jobs and rounds, no repetitions; under three minutes
   --only <a,b>     these workloads; a name also stands for all that begin with it (process)
   --libraries <a>  these libraries
+  --resume         go on with a run that was broken off, of the same build and with the same options
   --json           print all figures as JSON; the progress goes to stderr
   --out <dir>      where benchmarks.md and benchmarks.svg go (default: docs for a whole run, else nowhere)
   --check          compare ratios to BullMQ with bench/expected.json; fails on a loss of a third
@@ -19,6 +20,7 @@ const options = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
   libraries: { type: 'string' },
+  resume: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   out: { type: 'string' },
   check: { type: 'boolean', default: false },
@@ -32,6 +34,8 @@ export function readArguments(argv) {
   const rounds = values.rounds === undefined ? defaultRounds(isQuick, isCheck) : Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1)
     throw new Error(`--rounds must be a whole number from 1, got ${values.rounds}`);
+  if ((isQuick || isCheck) && values.resume)
+    throw new Error('--quick and --check take minutes and leave nothing to go on with');
   const only = values.only?.split(',').map((name) => name.trim());
   const libraries = values.libraries?.split(',').map((name) => name.trim());
   const isWhole = !isQuick && !isCheck && only === undefined && libraries === undefined;
@@ -41,6 +45,7 @@ export function readArguments(argv) {
     isCheck,
     isUpdate: values.update,
     isHelp: values.help,
+    isResumed: values.resume,
     isJson: values.json,
     only,
     libraries,

@@ -14,6 +14,7 @@ export function copyBuild() {
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
   cpSync(join(root, 'dist'), dir, { recursive: true });
   return {
+    dir,
     index: pathToFileURL(join(dir, 'index.js')).href,
     testing: pathToFileURL(join(dir, 'testing.js')).href,
   };

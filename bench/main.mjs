@@ -9,6 +9,7 @@ import { runWorkload } from './campaign.mjs';
 import { renderChart } from './chart.mjs';
 import { compare, ratiosOf, readExpected, renderComparison, storeExpected } from './check.mjs';
 import { describeMachine } from './machine.mjs';
+import { identify, Notebook } from './notebook.mjs';
 import { Progress } from './progress.mjs';
 import { renderReport } from './report.mjs';
 import { Servers } from './servers.mjs';
@@ -47,11 +48,15 @@ async function measure(wanted, workloads) {
   process.once('SIGTERM', () => process.exit(143));
   try {
     const machine = describeMachine(await servers.version());
+    // A quick look leaves nothing behind: it would take the place of a run that somebody wants to go on with.
+    const notebook = wanted.isQuick ? undefined : new Notebook(identify(build.dir, setup, machine), wanted);
     const done = [];
     for (const workload of workloads) {
-      const outcome = await runWorkload(workload, setup);
+      const known = notebook?.outcomeOf(workload.id);
+      const outcome = known ?? (await runWorkload(workload, setup));
       if (workload.depths) await servers.stopDeep();
       progress.finished(workload, outcome);
+      if (!known) notebook?.note(outcome);
       done.push(outcome);
     }
     return {
@@ -59,6 +64,7 @@ async function measure(wanted, workloads) {
       command: wanted.command,
       rounds: wanted.rounds,
       isQuick: wanted.isQuick,
+      sittings: notebook?.sittings ?? 1,
       workloads: done,
     };
   } finally {

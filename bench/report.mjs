@@ -73,7 +73,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '```sh',
     'npm ci',
-    'npm run bench             # everything, an hour if the machine is quiet',
+    'npm run bench             # everything, an hour and a half if the machine is quiet; --resume goes on with a broken one',
     'npm run bench -- --quick  # a first look, under three minutes',
     'npm run bench -- --only process-100 --rounds 3',
     '```',
@@ -102,7 +102,7 @@ function participants(run) {
   return Object.keys(LIBRARIES).filter((library) => present.has(library));
 }
 
-function setting({ machine, command, rounds }) {
+function setting({ machine, command, rounds, sittings = 1 }) {
   const versions = Object.entries(machine.versions).map(
     ([library, version]) => `${titleOf(library)} ${version}`,
   );
@@ -111,7 +111,7 @@ function setting({ machine, command, rounds }) {
     '|---|---|',
     `| date | ${machine.date} |`,
     `| command | \`${command}\` |`,
-    `| rounds | ${rounds}, interleaved |`,
+    `| rounds | ${rounds}, interleaved${sittings > 1 ? `; the run was broken off and gone on with ${sittings - 1} times, each workload is measured whole` : ''} |`,
     `| libraries | ${versions.join(', ')} |`,
     `| server | ${machine.server} |`,
     `| Node.js | ${machine.node} |`,

@@ -1,6 +1,9 @@
 // The benchmark's own arithmetic and pages, from fixed figures: nothing here measures anything.
 
-import { describe, expect, it } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 
 const load = (file: string): Promise<any> => import(new URL(`../../bench/${file}`, import.meta.url).href);
 
@@ -12,6 +15,7 @@ const { compare, ratiosOf } = await load('check.mjs');
 const { readArguments } = await load('arguments.mjs');
 const { selectWorkloads, WORKLOADS, CHECKED } = await load('workloads.mjs');
 const { renderSummary } = await load('summary.mjs');
+const { identify, Notebook } = await load('notebook.mjs');
 const { readTicks, stolenShare } = await load('stolen.mjs');
 
 type Rounds = Record<string, number>[];
@@ -245,5 +249,54 @@ describe('what the user asks for', () => {
       'add-bulk',
     ]);
     expect(selectWorkloads(undefined)).toBe(WORKLOADS);
+  });
+});
+
+describe('a run that was broken off', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'yoke-notebook-'));
+  const build = join(dir, 'build');
+  const file = join(dir, 'cache', 'run.json');
+  mkdirSync(build);
+  writeFileSync(join(build, 'index.js'), 'one');
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  const setup = { rounds: 7, isQuick: false, libraries: undefined };
+  const identity = (load: number) => identify(build, setup, { ...run.machine, load });
+  const [measured] = run.workloads;
+
+  it('has nothing to go on with before anything was measured', () => {
+    new Notebook(identity(0.1), { file });
+    expect(() => new Notebook(identity(0.1), { file, isResumed: true })).toThrow('there is no run');
+  });
+
+  it('goes on with what was measured, on another day and under another load', () => {
+    new Notebook(identity(0.1), { file }).note(measured);
+    const notebook = new Notebook(identity(2), { file, isResumed: true });
+    expect(notebook.outcomeOf('process-100')).toEqual(JSON.parse(JSON.stringify(measured)));
+    expect(notebook.outcomeOf('idle')).toBeUndefined();
+    expect(notebook.sittings).toBe(2);
+  });
+
+  it('is none of a quick look, which leaves nothing behind', () => {
+    expect(() => readArguments(['--quick', '--resume'])).toThrow('nothing to go on with');
+    expect(() => readArguments(['--check', '--resume'])).toThrow('nothing to go on with');
+    expect(readArguments(['--resume']).isResumed).toBe(true);
+  });
+
+  it('begins again without being told to go on', () => {
+    expect(new Notebook(identity(0.1), { file }).outcomeOf('process-100')).toBeUndefined();
+  });
+
+  it('does not go on with another build, other rounds or another machine', () => {
+    const resume = (other: unknown) => new Notebook(other, { file, isResumed: true });
+    expect(() => resume(identify(build, { ...setup, rounds: 5 }, run.machine))).toThrow('differs in rounds');
+    expect(() => resume(identify(build, setup, { ...run.machine, cores: 4 }))).toThrow('differs in machine');
+    writeFileSync(join(build, 'index.js'), 'two');
+    expect(() => resume(identity(0.1))).toThrow('differs in the build');
+  });
+
+  it('says on the page that it was', () => {
+    expect(renderReport({ ...run, sittings: 3 })).toContain('broken off and gone on with 2 times');
+    expect(renderReport(run)).not.toContain('broken off and gone');
   });
 });
