@@ -48,6 +48,26 @@ function batch_claims.claim(q, from, id)
   end
 end
 
+-- Write: the last one to be claimed is not, though it has left the ready order.
+function batch_claims.take_back(q)
+  local claiming = q.claiming
+  if claiming then
+    claiming.claimed = claiming.claimed - 1
+  else
+    call("LPOP", q.active)
+  end
+end
+
+-- Whether this fetch has claimed the job and not yet put it where it belongs.
+function batch_claims.has_claimed(q, id)
+  for i = 1, q.claiming and q.claiming.claimed or 0 do
+    if claimed[i] == id then
+      return true
+    end
+  end
+  return false
+end
+
 -- Settle: they are where they belong, before anything else is put into the ready order. What a fetch does after that
 -- happens at once.
 function batch_claims.flush(q)

@@ -2,14 +2,15 @@
 --- The next ready job becomes this worker's: leased, counted as started, announced. An id without a record
 --- (or with something else in its place) is dropped, so that it can never block those behind it. A member of a group
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
---- back into its lane: it came by a door that knows nothing of lanes.
+--- back into its lane: it came by a door that knows nothing of lanes. An id whose job is running already was put there a
+--- second time, and is dropped too.
 --- `job_ids` are the jobs to claim: the next one is that `at`, the one behind it is `step` further. `room` are the bytes
 --- of payload that the reply may still take. `peeked` is the record of the next one, where it was read before.
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
---- @reply claimed | ghost | withheld | turned_back
+--- @reply claimed | ghost | withheld | turned_back | running
 local batch_claims = require("lib.batch_claims")
 local events = require("lib.events")
 local groups = require("lib.groups")
@@ -107,25 +108,34 @@ end
 local chosen_keys, chosen = {}, {}
 
 -- Write: they are this worker's, they have begun, and everybody is told. What the worker gets are the records as they were.
-local function start(q, arg, count, started, outcome)
+-- A fresh one that turns out to have begun is there twice, and this call has started it a moment ago.
+local function start(q, arg, count, started, is_fresh_run, outcome)
   local ids, at, step, from = arg.job_ids, arg.at, arg.step, arg.from
   local token, lease_ms, worker, stream, now = arg.token, arg.lease_ms, arg.worker, q.events, q.now_text
   local claim, records, done = batch_claims.claim, outcome.records, outcome.count
   for number = 1, count do
     local id, key = ids[at], chosen_keys[number]
     claim(q, from, id)
-    if token ~= NO_LEASE then
-      call("SET", key .. LOCK, token, "PX", lease_ms)
-    end
-    call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
+    local new_count
     if worker ~= "" then
-      call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
+      new_count = call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
     else
-      call("HSET", key, "processedOn", now, STARTED, started)
+      new_count = call("HSET", key, "processedOn", now, STARTED, started)
     end
-    records[2 * done + 1], records[2 * done + 2], chosen[number] = id, chosen[number], false
-    done, at = done + 1, at + step
-    outcome.count = done
+    if is_fresh_run and new_count == 0 then
+      batch_claims.take_back(q)
+      outcome.turned_back = outcome.turned_back + 1
+    else
+      if token ~= NO_LEASE then
+        call("SET", key .. LOCK, token, "PX", lease_ms)
+      end
+      call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
+      records[2 * done + 1], records[2 * done + 2] = id, chosen[number]
+      done = done + 1
+      outcome.count = done
+    end
+    chosen[number] = false
+    at = at + step
   end
 end
 
@@ -151,6 +161,12 @@ local function count_fresh(q, arg)
   return count, room
 end
 
+-- It has begun and somebody holds it: its id was put here while it runs. A lock alone does not say so, for it may have been
+-- left behind.
+local function is_running(q, id)
+  return leases.is_held(q, id) and (batch_claims.has_claimed(q, id) or call("LPOS", q.active, id) ~= false)
+end
+
 -- One that is something else: it has run before, is tied to others, or is no job at all.
 local function claim_other(q, arg, id, flat, outcome)
   -- check
@@ -158,6 +174,10 @@ local function claim_other(q, arg, id, flat, outcome)
   local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
   if flat then
     started, bytes, is_deferred, lane, tie = read_ties(flat)
+  end
+  if started ~= "1" and is_running(q, id) then
+    batch_claims.drop(q, from, id)
+    return "running"
   end
   local status, statuses, is_withheld
   if tie then
@@ -190,7 +210,7 @@ local function claim_other(q, arg, id, flat, outcome)
     return "turned_back"
   end
   chosen_keys[1], chosen[1] = key, flat
-  start(q, arg, 1, started, outcome)
+  start(q, arg, 1, started, false, outcome)
   -- A job that only fails without running does not use up the rate.
   if outcome.limit_max and not is_deferred then
     limits.count_start(q, outcome.limit_ms)
@@ -220,8 +240,9 @@ return function(q, arg, outcome)
   end
 
   -- write
-  start(q, arg, count, "1", outcome)
-  for _ = 1, outcome.limit_max and count or 0 do
+  local before = outcome.count
+  start(q, arg, count, "1", true, outcome)
+  for _ = 1, outcome.limit_max and outcome.count - before or 0 do
     limits.count_start(q, outcome.limit_ms)
   end
   arg.room = room

@@ -59,6 +59,40 @@ it('a key of another type in place of the record is dropped and told', async () 
   expect(errors).toEqual([expect.objectContaining({ code: 'POISONED_RECORD' })]);
 });
 
+it('an id that was put among the waiting ones a second time runs once, before and while it runs', async () => {
+  const queue = bundle.queue();
+  await queue.add('twice', {}, { jobId: 'twice' });
+  await bundle.server.admin.lpush(queue.toKey('wait'), 'twice');
+  await queue.add('beside', {}, { jobId: 'beside' });
+  await queue.add('behind', {}, { jobId: 'behind' });
+  const ran: string[] = [];
+  let finish = () => {};
+  const isOver = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const worker = bundle.worker(
+    queue.name,
+    async (job) => {
+      ran.push(job.id!);
+      if (job.id === 'twice') await isOver;
+    },
+    { concurrency: 3 },
+  );
+  await eventually(() => expect(ran).toContain('behind'));
+  await bundle.server.admin.lpush(queue.toKey('wait'), 'twice');
+  await queue.add('last', {}, { jobId: 'last' });
+  await eventually(() => expect(ran).toContain('last'));
+  const completed = nextEvent(worker, 'completed');
+  finish();
+  expect((await completed)[0].id).toBe('twice');
+  expect(ran).toEqual(['twice', 'beside', 'behind', 'last']);
+  expect(await queue.getJobCounts('waiting', 'active', 'completed')).toEqual({
+    waiting: 0,
+    active: 0,
+    completed: 4,
+  });
+});
+
 it('counters and times that are no numbers do not stop a job', async () => {
   const queue = bundle.queue();
   await queue.add('n', {}, { jobId: 'x' });

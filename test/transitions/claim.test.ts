@@ -118,6 +118,56 @@ describe('claim: waiting | prioritized -> active', () => {
     });
   });
 
+  it('an id that lies there twice is claimed once, and the job behind it takes its place', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...job('waiting', { id: 'a' }),
+      ['LPUSH', `${ROOT}:wait`, 'a'],
+      ...job('waiting', { id: 'b' }),
+      ...job('waiting', { id: 'c' }),
+    ]);
+    expect(idsOf(await tables.run(fetching({ fetchCount: 2 })))).toEqual(['a', 'b']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['b', 'a']);
+    expect(after['q:wait']!.value).toEqual(['c']);
+    expect(after['q:a']!.value).toMatchObject({ ats: '1' });
+    const started = (after['q:events']!.value as unknown[]).map((event) => JSON.stringify(event));
+    expect(started.filter((event) => event.includes('"active"') && event.includes('"a"'))).toHaveLength(1);
+  });
+
+  it('so is one that has run before, amid others', async () => {
+    const again = { fields: { ats: '1', processedOn: String(NOW - 60_000) } };
+    await tables.given([
+      ...usedQueue(),
+      ...job('waiting', { id: 'a' }),
+      ...job('waiting', { id: 'b', ...again }),
+      ['LPUSH', `${ROOT}:wait`, 'b', 'a'],
+      ...['c', 'd', 'e', 'f'].flatMap((id) => job('waiting', { id })),
+    ]);
+    expect(idsOf(await tables.run(fetching({ fetchCount: 4 })))).toEqual(['a', 'b', 'c', 'd']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['d', 'c', 'b', 'a']);
+    expect(after['q:wait']!.value).toEqual(['f', 'e']);
+    expect(after['q:b']!.value).toMatchObject({ ats: '2' });
+  });
+
+  it('the id of a job that runs is dropped, whoever holds it', async () => {
+    for (const state of ['active', 'foreign'] as const) {
+      const given: Command[] = [...usedQueue(), ...job(state), ['LPUSH', `${ROOT}:wait`, '1']];
+      await expectChange(tables, given, fetching(), nothing(), { 'q:wait': gone });
+    }
+  });
+
+  it('a lock that was left behind keeps no job from running', async () => {
+    const given: Command[] = [
+      ...usedQueue(),
+      ...job('waiting', { fields: { ats: '1', processedOn: String(NOW - 60_000) } }),
+      ['SET', `${ROOT}:1:lock`, 'theirs:9', 'PX', '30000'],
+    ];
+    await tables.given(given);
+    expect(idsOf(await tables.run(fetching()))).toEqual(['1']);
+  });
+
   it('what is due is promoted, also while the queue is paused, full or limited', async () => {
     const due = job('delayed', { due: NOW });
     const promoted: Changes = {
