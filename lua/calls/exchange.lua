@@ -7,7 +7,7 @@
 --- @arg    limit_ms        string
 --- @arg    max_bytes       int      the fetch ends after this much payload
 --- @arg    after_finish    flag     fetch only if all that was handed in was accepted
---- @items  complete | fail | retry | delay | give_back | await_children
+--- @items  complete | complete_in_lane | fail | retry | delay | give_back | await_children
 --- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
 local batch_claims = require("lib.batch_claims")
 local batch_ends = require("lib.batch_ends")
@@ -51,6 +51,7 @@ end
 
 local transitions = {
   complete = require("transitions.complete"),
+  complete_in_lane = require("transitions.complete_in_lane"),
   fail = require("transitions.fail"),
   retry = retry_after_promotion,
   delay = require("transitions.delay"),

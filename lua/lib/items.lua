@@ -12,9 +12,9 @@ end
 -- one table again and again, so that a batch leaves little garbage. A transition must neither keep nor change its
 -- `arg`. Answers with where the next item begins, and with what the transition answers.
 --
--- A transition is told which item it runs (`q.item`, from 1) and how many are alike from there on (`q.run`). It may do
--- several of them at once: then it says how many, behind its word and value, and keeps `q.item` at the one that it is
--- about to write, which is the one to blame for an error.
+-- A transition is told which item it runs (`q.item`, from 1), how many are alike from there on (`q.run`) and where the
+-- second of them begins (`q.behind`, in `q.argv`). It may do several of them at once: then it says how many, behind its
+-- word and value, and keeps `q.item` at the one that it is about to write, which is the one to blame for an error.
 local function run_at(q, argv, readers, transitions, at)
   local verb = argv[at]
   local arg, following, whole_verb = readers[verb](argv, at)
@@ -25,16 +25,21 @@ local function run_at(q, argv, readers, transitions, at)
   return following, word, value, count
 end
 
--- How many items from this one on differ from it in one argument alone. All but the first are of the shortest form.
-local function run_length(batch, at)
-  local argv = batch.argv
+-- How many items from this one on differ from it in nothing but what their shortest form says, which all but the first
+-- have; and how long that form is.
+local function run_length(q, batch, at)
+  local argv, lengths = batch.argv, batch.lengths
   local verb = argv[at]
   local again = batch.again[verb]
-  local behind, count = at + batch.lengths[verb], 1
-  while again and argv[behind] == again do
-    behind, count = behind + 2, count + 1
+  local behind, count, length = at + lengths[verb], 1, 0
+  q.behind = behind
+  if again and argv[behind] == again then
+    length = lengths[again]
+    repeat
+      behind, count = behind + length, count + 1
+    until argv[behind] ~= again
   end
-  return count
+  return count, length
 end
 
 -- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call.
@@ -77,9 +82,14 @@ end
 function items.run(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
   local outcome, number, at, last = {}, 1, batch.first, #argv
-  local first, numbered, run = 0, 0, 0
+  local first, numbered, run, length = 0, 0, 0, 0
+  q.argv = argv
   while at <= last do
-    run = run > 0 and run or run_length(batch, at)
+    if run > 0 then
+      q.behind = at + length
+    else
+      run, length = run_length(q, batch, at)
+    end
     q.item, q.run = number, run
     local following, word, value, done = run_at(q, argv, readers, transitions, at)
     local is_numbered = word == "numbered"
@@ -99,7 +109,7 @@ function items.run(q, batch, transitions)
       outcome[count + 1], outcome[count + 2], numbered = word, value and tostring(value) or "", 0
       done = done + 1
     end
-    number, at, run = number + done, following + 2 * (done - 1), run - done
+    number, at, run = number + done, following + length * (done - 1), run - done
   end
   if numbered > 0 and #outcome == 0 then
     return text_of_numbered(first, numbered)
@@ -111,9 +121,14 @@ end
 -- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text.
 function items.refused(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
-  local refused, number, at, last, run = {}, 1, batch.first, #argv, 0
+  local refused, number, at, last, run, length = {}, 1, batch.first, #argv, 0, 0
+  q.argv = argv
   while at <= last do
-    run = run > 0 and run or run_length(batch, at)
+    if run > 0 then
+      q.behind = at + length
+    else
+      run, length = run_length(q, batch, at)
+    end
     q.item, q.run = number, run
     local following, word, value, done = run_at(q, argv, readers, transitions, at)
     if word ~= "ok" then
@@ -122,7 +137,7 @@ function items.refused(q, batch, transitions)
       refused[count + 1], refused[count + 2], refused[count + 3] = tostring(q.item - 1), word, value and tostring(value) or ""
     end
     done = done or 1
-    number, at, run = number + done, following + 2 * (done - 1), run - done
+    number, at, run = number + done, following + length * (done - 1), run - done
   end
   return refused
 end

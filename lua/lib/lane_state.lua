@@ -181,18 +181,45 @@ function lane_state.check_end(q, name)
   lane_state.open(q, name)
 end
 
--- Check: the same where a job that is out alone hands its lane over to the next, as nearly always. True if it is so
--- and the lane need not be opened.
-function lane_state.check_hand_over(q, name, id)
-  if not q.are_lanes_checked then
-    lane_state.check_keys(q)
+-- Who is out of each of these lanes, which are not open.
+local function out_texts(q, names, count)
+  if count == 1 then
+    return { call("HGET", q.lane_out, names[1]) }
   end
-  local known = q.known_lanes
-  if lane_rules.of(q).hands_over and not (known and known[name]) and out_text(q, name) == text_of_one(id) then
-    return true
+  return call("HMGET", q.lane_out, unpack(names, 1, count))
+end
+
+-- How many of these lanes, from the first on, this call has not touched.
+local function count_untouched(q, names, count)
+  local known, kept = q.known_lanes, q.lane_books
+  for i = 1, known and count or 0 do
+    if known[names[i]] then
+      count = i - 1
+    end
   end
-  lane_state.open(q, name)
-  return false
+  for i = 1, kept and count or 0 do
+    if kept.handed[names[i]] then
+      count = i - 1
+    end
+  end
+  return count
+end
+
+-- Check: the same where jobs that are out alone hand their lanes over to the next, as nearly always: `count` lanes, and
+-- their jobs from `ids[first]` on. For how many of them, from the first on, it is so; those need not be opened.
+function lane_state.check_hand_over(q, names, ids, first, count)
+  lane_state.check_keys(q)
+  count = lane_rules.of(q).hands_over and count_untouched(q, names, count) or 0
+  if count == 0 then
+    return 0
+  end
+  local texts = out_texts(q, names, count)
+  for i = 1, count do
+    if texts[i] ~= text_of_one(ids[first + i - 1]) then
+      return i - 1
+    end
+  end
+  return count
 end
 
 -- The lane, which is not open, has this job out now, or nobody and nothing left.

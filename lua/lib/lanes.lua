@@ -23,7 +23,7 @@ local MOST_GHOSTS = 1000
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 
--- Check: a job of this lane comes or comes back; it ends; it ends and hands over.
+-- Check: a job of this lane comes or comes back; it ends; several end and hand over.
 lanes.check = lane_state.check
 lanes.check_end = lane_state.check_end
 lanes.check_hand_over = lane_state.check_hand_over

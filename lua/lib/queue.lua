@@ -31,6 +31,8 @@ local function clear(q)
   -- lib.items, lib.batch_ends, lib.batch_claims, lib.batch_adds
   q.item = 0
   q.run = 1
+  q.argv = false
+  q.behind = 0
   q.firsts = false
   q.first_number = 0
   q.is_plain = false

@@ -100,8 +100,8 @@ function readersText(tree, call, first) {
       add(shortVerb(verb), [...sent.map(given), ...usual.map(asUsual)], sent.length);
     }
     if (module?.again !== undefined) {
-      const arg = args.find(({ name }) => name === module.again);
-      add(againVerb(verb), [given(arg, 0)], 1);
+      const differing = args.filter(({ name }) => module.again.includes(name));
+      add(againVerb(verb), differing.map(given), differing.length);
     }
     setups.push(`local ${own} = (function() local arg = {} return { ${forms.join(',\n')} } end)()\n`);
   }

@@ -41,21 +41,21 @@ function shortPush({ name, args, again }) {
   ];
 }
 
-// Only the argument in which it differs from the one before it.
+// Only the arguments in which it differs from the one before it.
 function againPush({ name, args, again }) {
   if (again === undefined) return [];
   const isSame = args
-    .filter((arg) => arg.name !== again)
+    .filter((arg) => !again.includes(arg.name))
     .map((arg) => `arg.${camel(arg.name)} === before.${camel(arg.name)}`);
   return [
     `  if (before !== undefined && ${isSame.join(' && ')}) {`,
-    `    argv.push('${againVerb(name)}', ${pushes(args.filter((arg) => arg.name === again))});`,
+    `    argv.push('${againVerb(name)}', ${pushes(args.filter((arg) => again.includes(arg.name)))});`,
     '    return arg;',
     '  }',
   ];
 }
 
-// An item of this kind can be sent as "the same but for one argument": whoever pushes several hands in what the last
+// An item of this kind can be sent as "the same but for this": whoever pushes several hands in what the last
 // push answered.
 function pushHead(name, type, again) {
   if (again === undefined) return `export function push${name}(argv: string[], arg: ${type}): void {`;

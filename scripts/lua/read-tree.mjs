@@ -68,8 +68,8 @@ function readDeclaration(module, line) {
       throw new Error(`${module.path}: @arg ${rest}: the type is one of ${ARG_TYPES}`);
     module.args.push({ name, type, note, usual });
   } else if (word === 'again') {
-    // The one argument in which an item mostly differs from the one before it.
-    module.again = rest.trim();
+    // The arguments, mostly one and always the first, in which an item mostly differs from the one before it.
+    module.again = rest.trim().split(/\s+/);
   } else if (word === 'items') {
     module.items.push(...rest.split('|').map((item) => item.trim()));
   } else if (word === 'item') {
@@ -110,7 +110,7 @@ export function usualArgs(args) {
 /** The word that stands for an item without its usual arguments. */
 export const shortVerb = (name) => `${name}-`;
 
-/** The word for one that differs from the one before it in a single argument. */
+/** The word for one that differs from the one before it only in what `@again` names. */
 export const againVerb = (name) => `${name}+`;
 
 /** The modules that `paths` need, each after what it requires. */

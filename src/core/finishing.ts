@@ -6,8 +6,10 @@ import type { KeepJobs, KeepJobsOption } from '../model/options/keep-jobs.ts';
 import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
 import {
   type CompleteArg,
+  type CompleteInLaneArg,
   pushAwaitChildren,
   pushComplete,
+  pushCompleteInLane,
   pushDelay,
   pushFail,
   pushGiveBack,
@@ -17,7 +19,7 @@ import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
   /** The item, encoded; or, as it mostly is, a completion, which is encoded with those beside it. */
-  readonly item: string[] | CompleteArg;
+  readonly item: string[] | CompleteArg | CompleteInLaneArg;
   /** What a refusal is about. */
   readonly of: Refused;
   /** Set where the server accepted it but did something else: a group that is undone ends its members. */
@@ -32,12 +34,14 @@ export function isAccepted(finish: Finish, word: string): boolean {
   return true;
 }
 
-/** The items of one call. Completions mostly differ in their job alone, and then only that is sent. */
+/** The items of one call. Completions mostly differ in their job and its lane alone, and then only those are sent. */
 export function encodeFinishes(finishes: readonly Finish[]): string[] {
   const argv: string[] = [];
   let before: CompleteArg | undefined;
+  let beforeInLane: CompleteInLaneArg | undefined;
   for (const { item } of finishes) {
     if (Array.isArray(item)) argv.push(...item);
+    else if ('lane' in item) beforeInLane = pushCompleteInLane(argv, item, beforeInLane);
     else before = pushComplete(argv, item, before);
   }
   return argv;
@@ -83,8 +87,8 @@ export function completing(
   { attemptsMade, lane, fieldCount }: Seen = UNSEEN,
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
-  const item = { jobId, token, result, attemptsMade, lane, fieldCount, keepCount, keepAge, keepLimit };
-  return { item, of: { jobId, command: 'moveToFinished', state: 'active' } };
+  const item = { jobId, token, result, attemptsMade, fieldCount, keepCount, keepAge, keepLimit };
+  return { item: lane === '' ? item : { ...item, lane }, of: { jobId, command: 'moveToFinished', state: 'active' } };
 }
 
 export interface FailedAttempt {

@@ -18,6 +18,7 @@ import {
   pushAddInLane,
   pushAwaitChildren,
   pushComplete,
+  pushCompleteInLane,
   pushDelay,
   pushExtend,
   pushFail,
@@ -120,7 +121,6 @@ export const completion = {
   token: TOKEN,
   result: '{"ok":true}',
   attemptsMade: '',
-  lane: '',
   fieldCount: '',
   ...keepAll,
 };
@@ -502,8 +502,9 @@ const skips = inLane({ onRetry: 'skip' });
 const inLanes: Edge[] = [
   laned('complete', 'in a lane'),
   {
-    ...laned('complete', 'in a lane, as its worker saw it'),
-    ...finishing(pushComplete, { ...completion, ...seenInLane, lane: 'a' }),
+    ...laned('complete', 'as its worker saw it'),
+    transition: 'complete_in_lane',
+    ...finishing(pushCompleteInLane, { ...completion, ...seenInLane, lane: 'a' }),
   },
   laned('fail', 'in a lane'),
   laned('fail', 'in a lane that halts', inLane({ onFailure: 'halt' })),

@@ -8,10 +8,21 @@ import {
   extendManyCall,
   pushAdd,
   pushComplete,
+  pushCompleteInLane,
   pushExtend,
   pushRetry,
 } from '../../src/store/generated/engine.ts';
-import { type Command, crowd, job, ROOT, states, TOKEN, usedQueue } from '../support/given.ts';
+import {
+  type Command,
+  crowd,
+  job,
+  lane,
+  laneFields,
+  ROOT,
+  states,
+  TOKEN,
+  usedQueue,
+} from '../support/given.ts';
 import type { Keyspace } from '../support/keyspace.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
 import {
@@ -25,6 +36,7 @@ import {
   items,
   noFetch,
   seen,
+  seenInLane,
 } from './edges.ts';
 import { addGroups, groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
@@ -208,11 +220,31 @@ describe('an error in the middle of a batch', () => {
     });
   }
 
-  it('of completions that are alike: it costs the one that it hits', async () => {
-    const ids = ['a', 'b', 'c'];
-    const alike = finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, ...seen })));
-    expect(alike.argv.filter((text) => text === 'complete+')).toHaveLength(2);
-    const given = [...usedQueue(), ...ids.flatMap((id) => job('active', { id }))];
+  const ids = ['a', 'b', 'c'];
+  it.each([
+    {
+      what: 'completions that are alike',
+      alike: finishing(pushComplete, ...ids.map((jobId) => ({ ...completion, jobId, ...seen }))),
+      short: 'complete+',
+      given: [...usedQueue(), ...ids.flatMap((id) => job('active', { id }))],
+    },
+    {
+      what: 'completions that hand their lanes over',
+      alike: finishing(
+        pushCompleteInLane,
+        ...ids.map((jobId) => ({ ...completion, jobId, ...seenInLane, lane: `lane ${jobId}` })),
+      ),
+      short: 'complete_in_lane+',
+      given: [
+        ...usedQueue(),
+        ...ids.flatMap((id) => [
+          ...lane({ name: `lane ${id}`, out: [id], resting: [`${id}2`] }),
+          ...job('active', { id, fields: laneFields('5', '1', `lane ${id}`) }),
+        ]),
+      ],
+    },
+  ])('of $what: it costs the one that it hits', async ({ alike, short, given }) => {
+    expect(alike.argv.filter((text) => text === short)).toHaveLength(2);
     const hit = new Set<number>();
     let k = 0;
     await atEveryCommand(given, alike, async (run, at) => {

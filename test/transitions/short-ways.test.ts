@@ -3,7 +3,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addManyCall, pushAdd, pushComplete } from '../../src/store/generated/engine.ts';
+import { encodeFinishes } from '../../src/core/finishing.ts';
+import { addManyCall, exchangeCall, pushAdd } from '../../src/store/generated/engine.ts';
 import {
   type Command,
   hset,
@@ -15,7 +16,7 @@ import {
   ROOT,
   usedQueue,
 } from '../support/given.ts';
-import { addition, completion, finishing, items as itemsOf, seen, seenInLane } from './edges.ts';
+import { addition, completion, items as itemsOf, noFetch, seen, seenInLane } from './edges.ts';
 import { useTables } from './tables.ts';
 
 const tables = useTables();
@@ -113,24 +114,27 @@ describe('complete', () => {
           );
         const handedIn = inOrder ? ids.map((_, i) => i) : order.filter((i) => i < ids.length);
         if (handedIn.length === 0) return;
-        const completions = (isSeen: boolean) =>
-          handedIn.map((i) => ({
-            ...completion,
-            jobId: ids[i]!,
-            keepCount,
-            ...(isSeen && (hasLane(items[i]!.kind) ? { ...seenInLane, lane: laneOf(ids[i]!) } : seen)),
-          }));
+        // As a worker sends them: each as short as those before it allow.
+        const completing = (isSeen: boolean, ...of: number[]) => {
+          const finishes = of.map((i) => {
+            const inLane = { ...seenInLane, lane: laneOf(ids[i]!) };
+            const what = isSeen ? (hasLane(items[i]!.kind) ? inLane : seen) : {};
+            const item = { ...completion, jobId: ids[i]!, keepCount, ...what };
+            return { item, of: { jobId: ids[i]!, command: 'moveToFinished', state: 'active' } };
+          });
+          return { call: exchangeCall, argv: exchangeCall.encode(noFetch, encodeFinishes(finishes)) };
+        };
 
         await tables.given(start);
-        const short = await tables.run(finishing(pushComplete, ...completions(true)));
+        const short = await tables.run(completing(true, ...handedIn));
         const shortSpace = await tables.keyspace();
         await tables.given(start);
-        const long = await tables.run(finishing(pushComplete, ...completions(false)));
+        const long = await tables.run(completing(false, ...handedIn));
         expect(short).toEqual(long);
         expect(shortSpace).toEqual(await tables.keyspace());
 
         await tables.given(start);
-        for (const one of completions(true)) await tables.run(finishing(pushComplete, one));
+        for (const one of handedIn) await tables.run(completing(true, one));
         const { 'q:events': _one, ...oneByOne } = await tables.keyspace();
         const { 'q:events': _all, ...together } = shortSpace;
         expect(together).toEqual(oneByOne);

@@ -1,0 +1,62 @@
+-- The usual end, of jobs that were seen to be tied to no more than a lane: what the call has read for all its jobs is
+-- enough to know that they may end.
+
+local batch_ends = require("lib.batch_ends")
+local clock = require("lib.clock")
+local events = require("lib.events")
+local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
+local retention = require("lib.retention")
+local shapes = require("lib.shapes")
+
+local plain_ends = {}
+
+local ATTEMPTS_MADE = jobs.field.attempts_made
+
+-- Check: how many items from this one on may end so; none where the job has to be looked at.
+function plain_ends.count(q, arg)
+  local field_count = q.is_plain and arg.keep_count ~= "0" and clock.number(arg.field_count)
+  return field_count and batch_ends.count_plain(q, q.item, q.run, arg.token, field_count) or 0
+end
+
+-- `count` items from this one on complete. `names` are their lanes, in the same order; nil for none. Either each hands
+-- its lane over to the next, or there is one of them.
+function plain_ends.complete(q, arg, count, names, hands_over)
+  -- check
+  local ids, result, before = q.firsts, arg.result, q.item - 1
+  local attempts_made = clock.text(clock.number(arg.attempts_made) + 1)
+  if not q.can_complete then
+    events.check(q)
+    shapes.check_one(q, "completed")
+    q.can_complete = true
+  end
+
+  local end_one, records, stream, now = batch_ends.complete, batch_ends.records, q.events, q.now_text
+
+  -- write. Written out, because a function for each line would cost a good part of the whole.
+  for i = 1, count do
+    local number = before + i
+    local id = ids[number]
+    q.item = number
+    if not end_one(q, number, id) then
+      return "not_in_state"
+    end
+
+    -- settle
+    q.has_finished = true
+    if hands_over then
+      lanes.hand_over(q, names[i])
+    elseif names then
+      lanes.finished(q, names[i], id, "completed")
+    end
+    call("HSET", records[number], ATTEMPTS_MADE, attempts_made, "returnvalue", result, "finishedOn", now)
+    call("XADD", stream, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+  end
+  events.trim(q)
+  if arg.keep_count ~= "" or arg.keep_age ~= "" then
+    retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
+  end
+  return "ok", nil, count
+end
+
+return plain_ends

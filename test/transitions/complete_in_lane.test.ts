@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { pushCompleteInLane } from '../../src/store/generated/engine.ts';
+import { type Changes, events, fields, gone, hash, list, scored, zset } from '../support/expected.ts';
+import { type Command, crowd, job, lane, laneFields, laneMember, NOW, usedQueue } from '../support/given.ts';
+import { completion, edgeOf, finishing, seenInLane } from './edges.ts';
+import { expectChange, fromEveryState, useTables } from './tables.ts';
+
+const tables = useTables();
+const accepted = [[], [], [], '0', '0', '', ''];
+const told = (jobId: string): [string, Record<string, string>] => [
+  'completed',
+  { jobId, returnvalue: '{"ok":true}', prev: 'active' },
+];
+const ended = (id: string, ...others: string[]): Changes => ({
+  ...Object.fromEntries(
+    [id, ...others].flatMap((one) => [
+      [`q:${one}`, fields({ atm: '1', returnvalue: '{"ok":true}', finishedOn: String(NOW) })],
+      [`q:${one}:lock`, gone],
+    ]),
+  ),
+  'q:completed': [id, ...others].map((one) => scored(one, NOW)),
+  'q:events': events(...[id, ...others].map(told)),
+});
+/** Active jobs, each alone in a lane that has its name; behind it whoever rests there. */
+const inLanes = (...ids: [string, ...string[]][]): Command[] =>
+  ids.flatMap(([id, ...resting]) => [
+    ...lane({ name: `lane ${id}`, out: [id], resting }),
+    ...job('active', { id, fields: laneFields('5', '1', `lane ${id}`) }),
+  ]);
+const completing = (...ids: string[]) =>
+  finishing(
+    pushCompleteInLane,
+    ...ids.map((jobId) => ({ ...completion, ...seenInLane, jobId, lane: `lane ${jobId}` })),
+  );
+
+describe('complete_in_lane: active -> completed', () => {
+  const edge = edgeOf('complete_in_lane');
+  fromEveryState(
+    tables,
+    { ...edge, given: crowd(), spec: {} },
+    {
+      active: { ...ended('1'), 'q:active': list('x1'), 'q:completed': scored('1', NOW) },
+    },
+  );
+
+  it('several hand their lanes over at once, and what is left of a lane without a next is nothing', async () => {
+    const given = [...usedQueue(), ...inLanes(['a', 'a2', 'a3'], ['b'], ['c', 'c2'])];
+    await expectChange(tables, given, completing('a', 'b', 'c'), accepted, {
+      ...ended('a', 'b', 'c'),
+      'q:active': gone,
+      'q:wait': list('c2', 'a2'),
+      'q:marker': scored('0', 0),
+      'q:de': zset(['a3', String(NOW - 8_999)]),
+      'q:meta:lane:lane a': zset([laneMember(3, 'a3'), '7']),
+      'q:meta:lane:lane c': gone,
+      'q:meta:lanes': zset(['lane a', '0'], ['lane c', '0']),
+      'q:meta:lane-out': hash({ 'lane a': '2:a2', 'lane c': '2:c2' }),
+    });
+  });
+
+  it('one that is not out alone ends between others that are', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...inLanes(['a', 'a2']),
+      ...lane({ name: 'lane b', out: ['elsewhere', 'b'], resting: ['b2'] }),
+      ...job('active', { id: 'b', fields: laneFields('5', '1', 'lane b') }),
+      ...inLanes(['c', 'c2'], ['d', 'd2']),
+    ]);
+    expect((await tables.run(completing('a', 'b', 'c', 'd')))[0]).toEqual([]);
+    const after = await tables.keyspace();
+    expect(after['q:active']).toBeUndefined();
+    expect(after['q:wait']!.value).toEqual(['d2', 'c2', 'a2']);
+    expect(after['q:meta:lane-out']!.value).toEqual({
+      'lane a': '2:a2',
+      'lane b': '9:elsewhere',
+      'lane c': '2:c2',
+      'lane d': '2:d2',
+    });
+  });
+
+  it('a next one without a record is passed over', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...inLanes(['a', 'a2', 'a3'], ['b', 'b2'], ['c', 'c2']),
+      ['DEL', 'bull:q:a2', 'bull:q:c2'],
+    ]);
+    expect((await tables.run(completing('a', 'b', 'c')))[0]).toEqual([]);
+    const after = await tables.keyspace();
+    expect((after['q:wait']!.value as string[]).sort()).toEqual(['a3', 'b2']);
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a3', 'lane b': '2:b2' });
+    expect(after['q:de']).toBeUndefined();
+  });
+});
