@@ -68,7 +68,7 @@ end
 local function books(q)
   local kept = q.lane_books
   if not kept then
-    kept = { changed = {}, handed = {}, waiting = {}, pushed = {} }
+    kept = { changed = {}, handed = {}, waiting = {}, pushed = {}, pushed_count = 0 }
     q.lane_books = kept
   end
   return kept
@@ -128,7 +128,8 @@ end
 
 -- The same for a lane that this call may have nothing else to do with: it need not be opened.
 function lane_state.is_out_alone(q, name, id)
-  local lane = known_lanes(q)[name]
+  local known = q.known_lanes
+  local lane = known and known[name]
   if not lane and not lane_rules.of(q).uses_own then
     return out_text(q, name) == text_of_one(id)
   end
@@ -306,8 +307,9 @@ end
 function lane_state.push(q, id, priority)
   -- A key of a wrong type must not keep the lane from going on.
   if priority == 0 or not pcall(ready.push_prioritized, q, id, priority) then
-    local pushed = books(q).pushed
-    pushed[#pushed + 1] = id
+    local kept = books(q)
+    local count = kept.pushed_count + 1
+    kept.pushed[count], kept.pushed_count = id, count
   end
 end
 

@@ -13,12 +13,11 @@ local BATCH = 1000
 -- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
 function lane_writing.push_all(q)
   local kept = q.lane_books
-  local ids = kept and kept.pushed
-  local last = ids and #ids or 0
-  if last == 0 then
+  if not kept or kept.pushed_count == 0 then
     return
   end
-  kept.pushed = {}
+  local ids, last = kept.pushed, kept.pushed_count
+  kept.pushed_count = 0
   for first = 1, last, BATCH do
     call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, last)))
   end
@@ -56,8 +55,12 @@ local function write_waiting(q, scores)
       gone[count_out] = id
     end
   end
-  put_out(write.add, q.lane_waiting, waiting, count_in)
-  put_out(write.remove, q.lane_waiting, gone, count_out)
+  if count_in > 0 then
+    put_out(write.add, q.lane_waiting, waiting, count_in)
+  end
+  if count_out > 0 then
+    put_out(write.remove, q.lane_waiting, gone, count_out)
+  end
 end
 
 local function is_alive(lane)
@@ -96,8 +99,12 @@ local function write_lanes(q, changed, handed)
       count_listed = count_listed + 2
     end
   end
-  put_out(write.set, q.lane_out, out, count_out)
-  put_out(write.add, q.lanes, listed, count_listed)
+  if count_out > 0 then
+    put_out(write.set, q.lane_out, out, count_out)
+  end
+  if count_listed > 0 then
+    put_out(write.add, q.lanes, listed, count_listed)
+  end
   if count_none + count_ended > 0 then
     put_out(write.unset, q.lane_out, none_out, count_none)
     put_out(write.remove, q.lanes, ended, count_ended)

@@ -31,15 +31,17 @@ lanes.check_hand_over = lane_state.check_hand_over
 -- What was let out lies in the ready order when the call ends; for whoever looks there before.
 lanes.push_all = lane_writing.push_all
 
+local LANE = jobs.field.lane
+
 -- Puts the job where ready jobs are. False if it has no record any more: somebody who knows nothing of lanes has
 -- removed it.
 local function make_ready(q, id, priority)
   if not priority then
-    local row = jobs.fields(q, id, "priority", jobs.field.lane)
+    local row = jobs.fields(q, id, "priority", LANE)
     if not row or not row[2] then
       return false
     end
-    priority = tonumber(row[1]) or 0
+    priority = row[1] == "0" and 0 or tonumber(row[1]) or 0
   end
   lane_state.push(q, id, priority)
   q.lanes_moved_on = q.lanes_moved_on + 1
