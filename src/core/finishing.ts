@@ -88,7 +88,10 @@ export function completing(
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
   const item = { jobId, token, result, attemptsMade, fieldCount, keepCount, keepAge, keepLimit };
-  return { item: lane === '' ? item : { ...item, lane }, of: { jobId, command: 'moveToFinished', state: 'active' } };
+  return {
+    item: lane === '' ? item : { ...item, lane },
+    of: { jobId, command: 'moveToFinished', state: 'active' },
+  };
 }
 
 export interface FailedAttempt {
