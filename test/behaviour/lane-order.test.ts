@@ -293,6 +293,7 @@ describe('a delayed job', () => {
     await hand.add('a2', { delay: 1000 });
     await clock!.advance(1000);
     await hand.tick();
+    expect(await hand.queue.getWaitingCount()).toBe(1);
     expect(await hand.takeAll()).toEqual(['a2']);
     await hand.complete(a1);
   });
@@ -340,6 +341,7 @@ describe('an ordering delay', () => {
     await clock!.advance(1000);
     await hand.tick();
     expect((await hand.queue.auditLanes()).findings).toEqual([]);
+    expect(await hand.queue.getWaitingCount()).toBe(2);
     expect(await hand.takeAll()).toEqual(['a1']);
   });
 
