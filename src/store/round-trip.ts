@@ -5,6 +5,8 @@
 // A server on the same machine or in the same rack answers well within this time.
 const FAR_MS = 2;
 const MOST_NEAR = 2;
+// One on the same machine within this: it is worth staying awake for.
+const AT_HAND_MS = 0.4;
 const MOST_FAR = 16;
 
 // A slow answer may mean a long way or a busy server: only the quickest of the last ones tell the way.
@@ -17,6 +19,11 @@ export class RoundTrip {
   note(ms: number, isAlone: boolean): void {
     if (this.#quickestMs === 0 || ms < this.#quickestMs) this.#quickestMs = ms;
     else if (isAlone) this.#quickestMs += (ms - this.#quickestMs) * DRIFT;
+  }
+
+  /** Also as long as nothing is known of it. */
+  get isAtHand(): boolean {
+    return this.#quickestMs < AT_HAND_MS;
   }
 
   get isFar(): boolean {

@@ -12,6 +12,7 @@ import type { EngineCall } from './lua-source.ts';
 import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
 import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
+import { expectAnswer, noteAnswer } from './vigil.ts';
 
 export interface SessionSettings {
   /** The queue's qualified name. */
@@ -243,6 +244,7 @@ export class Session {
     if (flight.sequence > 0) timeWay(flight, this.#flights.size === 0);
     this.#flights.add(flight);
     this.#watch();
+    if (this.roundTrip.isAtHand) expectAnswer(flight);
     this.#answer(flight).then(
       (reply) => {
         this.#land(flight);
@@ -268,6 +270,7 @@ export class Session {
 
   #land(flight: Flight): void {
     this.#flights.delete(flight);
+    noteAnswer(flight);
     if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.wayFrom, flight.isAlone);
     if (this.#waiting.length > 0 && this.#flights.size < MOST_IN_FLIGHT)
       this.#begin(this.#waiting.shift() as Flight);
