@@ -1,5 +1,6 @@
 --- exchange: a worker hands in what it has finished and gets what it has room for
 --- @arg    fetch_count     int      how many jobs the worker has room for; 0 fetches nothing
+--- @arg    ahead_count     int      how many it takes beside them, of those that have never begun
 --- @arg    token           string   for the jobs it gets
 --- @arg    lease_ms        string
 --- @arg    worker          string   the worker's name; empty for none
@@ -72,7 +73,8 @@ local function share(q, wanted)
   return math.min(wanted, math.max(1, math.ceil(ready_count / 2), q.lanes_moved_on))
 end
 
--- How many jobs may start now, or 0 and for how many ms the rate limit holds.
+-- How many jobs may be taken now, or 0 and for how many ms the rate limit holds. Where a limit counts those that run,
+-- nobody holds one that does not.
 local function allowance(q, arg, settings, limit_max)
   local limited_ms = limit_max and limits.remaining_ms(q, limit_max) or 0
   if limited_ms > 0 then
@@ -81,28 +83,32 @@ local function allowance(q, arg, settings, limit_max)
   if settings.is_paused then
     return 0, 0
   end
-  local wanted = arg.fetch_count
+  local wanted = arg.fetch_count + arg.ahead_count
   if settings.concurrency then
-    wanted = math.min(wanted, settings.concurrency - call("LLEN", q.active))
+    wanted = math.min(arg.fetch_count, settings.concurrency - call("LLEN", q.active))
   end
   if limit_max then
-    wanted = math.min(wanted, limits.room(q, limit_max))
+    wanted = math.min(arg.fetch_count, wanted, limits.room(q, limit_max))
   end
   return wanted > 0 and share(q, wanted) or 0, 0
 end
 
--- Claims these jobs, from the one at `first` on, as far as the reply has room.
+-- Claims these jobs, from the one at `first` on, as far as the reply has room. False if one of them has to wait for a
+-- free slot.
 local function claim_all(q, arg, from, ids, first, step, outcome)
   arg.from, arg.job_ids, arg.at, arg.step, arg.peeked = from, ids, first, step, false
   while ids[arg.at] and arg.room > 0 do
     local word, count = claim(q, arg, outcome)
-    if word == "ghost" then
+    if word == "left" then
+      return false
+    elseif word == "ghost" then
       outcome.ghosts[#outcome.ghosts + 1] = ids[arg.at]
     elseif word ~= "claimed" then
       outcome.turned_back = outcome.turned_back + 1
     end
     arg.at = arg.at + count * step
   end
+  return true
 end
 
 local one = {}
@@ -110,17 +116,18 @@ local one = {}
 -- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
 local function fetch(q, arg, count, outcome)
   arg.room = arg.max_bytes
+  local goes_on
   if count == 1 then
     one[1] = call("LINDEX", q.wait, "-1") or nil
-    claim_all(q, arg, "wait", one, 1, 1, outcome)
+    goes_on = claim_all(q, arg, "wait", one, 1, 1, outcome)
     count = one[1] and 0 or 1
   else
     batch_claims.open(q)
     local waiting = call("LRANGE", q.wait, clock.text(-count), "-1")
-    claim_all(q, arg, "wait", waiting, #waiting, -1, outcome)
+    goes_on = claim_all(q, arg, "wait", waiting, #waiting, -1, outcome)
     count = count - #waiting
   end
-  if count > 0 then
+  if goes_on and count > 0 then
     local prioritized = call("ZRANGE", q.prioritized, "0", clock.text(count - 1))
     claim_all(q, arg, "prioritized", prioritized, 1, 1, outcome)
     if #prioritized == 0 then
@@ -153,7 +160,7 @@ local function look_for_work(q, arg, outcome)
     return
   end
   local is_settled = false
-  if arg.fetch_count > 0 then
+  if arg.fetch_count + arg.ahead_count > 0 then
     local settings = queue.settings(q)
     promote_first(q)
     show_released(q)

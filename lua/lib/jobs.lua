@@ -174,6 +174,11 @@ function jobs.erase_many(q, ids)
   end
 end
 
+-- Nobody has begun with it.
+function jobs.forget_start(job)
+  call("HDEL", job.key, "processedOn", jobs.field.attempts_started, jobs.field.processed_by)
+end
+
 -- The fields that a failed attempt leaves behind; flat, as they came from the worker.
 function jobs.note_failure(q, id, reason, stacktrace)
   if stacktrace ~= "" then

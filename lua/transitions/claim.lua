@@ -6,11 +6,14 @@
 --- second time, and is dropped too.
 --- `job_ids` are the jobs to claim: the next one is that `at`, the one behind it is `step` further. `room` are the bytes
 --- of payload that the reply may still take. `peeked` is the record of the next one, where it was read before.
+--- Past the first `fetch_count`, what a worker takes waits in its hands for a free slot: then only jobs are taken that
+--- have never begun and are tied to nothing but a lane. A worker that dies costs such a job no more than one stall, and
+--- one that stalled before is left to those who run it at once.
 --- @arg   from       string   wait or prioritized
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
---- @reply claimed | ghost | withheld | turned_back | running
+--- @reply claimed | ghost | withheld | turned_back | running | left
 local batch_claims = require("lib.batch_claims")
 local events = require("lib.events")
 local groups = require("lib.groups")
@@ -65,13 +68,44 @@ local function in_lane(id, flat)
   return job
 end
 
--- A job that has never run and is tied to nothing has these fields and no other, in this order, whoever added it. One
--- of a lane has its lane behind them, and its place there.
+-- A job that has never run and is tied to nothing has these fields and no other, whoever added it; one of a lane has its
+-- lane and its place there as well. By the length of the record.
+local NEW = {
+  [12] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true },
+  [16] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true, [LANE] = true, [ORDER] = true },
+  [18] = {
+    name = true, data = true, opts = true, timestamp = true, delay = true, priority = true,
+    [LANE] = true, [ORDER] = true, [SEQUENCE] = true,
+  },
+}
+
+-- A server keeps small records in the order in which they were written and large ones in an order of its own.
 local function is_fresh(flat)
-  local count = #flat
-  return (count == 12 or (count == 16 or count == 18 and flat[17] == SEQUENCE) and flat[13] == LANE and flat[15] == ORDER)
-    and flat[1] == "name" and flat[3] == "data" and flat[5] == "opts" and flat[7] == "timestamp"
-    and flat[9] == "delay" and flat[11] == "priority"
+  local fields = NEW[#flat]
+  if not fields then
+    return false
+  end
+  for i = 1, #flat, 2 do
+    if not fields[flat[i]] then
+      return false
+    end
+  end
+  return true
+end
+
+-- The value of a field that a record has. It mostly stands where it stood in the one before.
+local place = { data = 3, [LANE] = 13 }
+
+local function value_of(flat, field)
+  local at = place[field]
+  if flat[at] ~= field then
+    at = 1
+    while flat[at] ~= field do
+      at = at + 2
+    end
+    place[field] = at
+  end
+  return flat[at + 1]
 end
 
 -- What the record says: the number of this start, the size of its payload, a failure that was put off, lane and group.
@@ -148,14 +182,13 @@ local function count_fresh(q, arg)
   while id and room > 0 do
     local key = prefix .. id
     local flat = peeked or jobs.read_at(key)
-    local lane = flat and flat[14]
     peeked = false
-    if not flat or not is_fresh(flat) or lane and not lanes.is_free(q, lane, id) then
+    if not flat or not is_fresh(flat) or #flat > 12 and not lanes.is_free(q, value_of(flat, LANE), id) then
       return count, room, flat
     end
     count, at = count + 1, at + step
     chosen_keys[count], chosen[count] = key, flat
-    room = room - #flat[4]
+    room = room - #value_of(flat, "data")
     id = ids[at]
   end
   return count, room
@@ -231,6 +264,9 @@ end
 return function(q, arg, outcome)
   -- check
   local count, room, flat = count_fresh(q, arg)
+  if count == 0 and outcome.count >= arg.fetch_count then
+    return "left", 0
+  end
   if not q.can_claim then
     check_keys(q, arg.from)
   end

@@ -1,14 +1,17 @@
 --- give_back: active -> waiting | prioritized
 --- The worker returns the job unfinished (rate limit, shutdown, the handler's wish): it runs next, and neither
---- an attempt nor a stall is charged. A handler that steps aside while its job's group is being undone ends it; a job
+--- an attempt nor a stall is charged. One whose handler has not begun (no slot became free in time) is as it was before
+--- it was fetched. A handler that steps aside while its job's group is being undone ends it; a job
 --- that was interrupted runs again even then, because nobody knows what it has done.
 --- @arg   job_id   string
 --- @arg   token    string
 --- @arg   is_wish  flag     the handler wanted it so
+--- @arg   is_new   flag     the job has never begun
 --- @reply ok | cancelled | not_found | lease_missing | lease_lost | not_in_state
 local bonds = require("lib.bonds")
 local events = require("lib.events")
 local finish = require("lib.finish")
+local jobs = require("lib.jobs")
 local ready = require("lib.ready")
 local signals = require("lib.signals")
 
@@ -33,6 +36,9 @@ return function(q, arg)
     signals.work(q)
   else
     ready.push(q, job.id, true)
+  end
+  if arg.is_new then
+    jobs.forget_start(job)
   end
   events.capped(q, "waiting", "jobId", job.id, "prev", "active")
 

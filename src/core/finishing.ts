@@ -149,10 +149,13 @@ export function postponing(jobId: string, token: string, delayMs: number): Finis
   return { item: argv, of: { jobId, command: 'moveToDelayed', state: 'active' } };
 }
 
-/** `isWish`: the handler wants it so; otherwise the job was interrupted and runs again whatever happened. */
-export function givingBack(jobId: string, token: string, isWish: boolean): Finish {
+/**
+ * By the handler's wish (`asked`); or it was interrupted and runs again whatever happened; or it has never begun
+ * (`unbegun`) and is as new.
+ */
+export function givingBack(jobId: string, token: string, why: 'asked' | 'interrupted' | 'unbegun'): Finish {
   const argv: string[] = [];
-  pushGiveBack(argv, { jobId, token, isWish });
+  pushGiveBack(argv, { jobId, token, isWish: why === 'asked', isNew: why === 'unbegun' });
   return { item: argv, of: { jobId, command: 'moveJobFromActiveToWait', state: 'active' } };
 }
 

@@ -83,7 +83,7 @@ export async function postpone(job: Job, timestamp: number, token: string): Prom
 
 /** Resolves to how long the queue's rate limit still holds, in ms. */
 export async function giveBack(job: Job, token: string): Promise<number> {
-  await handIn(job, givingBack(idOf(job), token, true), token, false);
+  await handIn(job, givingBack(idOf(job), token, 'asked'), token, false);
   return Math.max(0, await job.queue.inspect.limitMs(undefined));
 }
 

@@ -46,6 +46,8 @@ export interface FetchTerms {
 export interface FetchWish extends FetchTerms {
   /** 0 fetches nothing. */
   readonly count: number;
+  /** Jobs to take beside them, of those that have never begun. Default 0. */
+  readonly aheadCount?: number;
   /** For the jobs it gets. */
   readonly token: string;
   /** Fetch only if all that was handed in was accepted. Default false. */
@@ -92,6 +94,7 @@ export class LeaseStore {
     const { limiter, workerName } = wish;
     const arg = {
       fetchCount: wish.count,
+      aheadCount: wish.aheadCount ?? 0,
       token: wish.token,
       leaseMs: String(wish.leaseMs),
       worker: workerName,

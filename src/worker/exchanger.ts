@@ -10,6 +10,11 @@ import { refusal } from '../store/replies.ts';
 export interface ExchangerSettings extends FetchTerms {
   /** How many jobs could start now; called when a call is about to be sent. */
   readonly freeSlots: () => number;
+  /** How many jobs may be held without a slot, and how many are. */
+  readonly mostAhead: () => number;
+  readonly heldCount: () => number;
+  /** A call was answered after so many milliseconds. */
+  readonly onCall: (ms: number) => void;
   /** Handlers are running whose outcome may join the next call. */
   readonly isAnyRunning: () => boolean;
   /** The most that one call may ask for. */
@@ -33,6 +38,7 @@ interface Answer {
   readonly exchange: Exchange;
   readonly finishes: readonly PendingFinish[];
   readonly fetchCount: number;
+  readonly aheadCount: number;
   readonly token: string;
   readonly sentAt: number;
 }
@@ -61,6 +67,7 @@ export class Exchanger {
   /** Calls on their way or answered and not yet acted upon. */
   #open = 0;
   #requested = 0;
+  #requestedAhead = 0;
   #wantsWork = false;
   #isScheduled = false;
   /** An answer is being acted upon; what it leads to is sent at the end of that. */
@@ -121,8 +128,9 @@ export class Exchanger {
 
   #send(): void {
     const { roundTrip } = this.#leases.session;
+    const mostAhead = this.#settings.mostAhead();
     for (;;) {
-      const isShort = !this.#isInstant && !roundTrip.isFar;
+      const isShort = !this.#isInstant && !roundTrip.isFar && mostAhead === 0;
       const callCount = (isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight) - this.#inFlight;
       if (callCount <= 0) return;
       const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
@@ -131,32 +139,41 @@ export class Exchanger {
       if (finishes.length === 0 && wanted === 0) return;
       // What one call may not ask for goes with the next, at once.
       this.#wantsWork = wanted > 0 && wanted < free;
-      this.#exchange(finishes, wanted);
+      this.#exchange(finishes, wanted, mostAhead > 0 ? this.#shareAhead(mostAhead, wanted) : 0);
     }
   }
 
-  #exchange(finishes: readonly PendingFinish[], fetchCount: number): void {
+  // Half of them, for the same reason as of the slots.
+  #shareAhead(mostAhead: number, wanted: number): number {
+    const room = mostAhead - this.#requestedAhead - this.#settings.heldCount();
+    return Math.max(0, Math.min(room, Math.ceil(mostAhead / 2), MOST_PER_CALL - wanted));
+  }
+
+  #exchange(finishes: readonly PendingFinish[], fetchCount: number, aheadCount: number): void {
     const { limiter, leaseMs, workerName } = this.#settings;
     const argv = encodeFinishes(finishes.map(({ finish }) => finish));
-    const token = fetchCount > 0 ? this.#settings.nextToken() : '0';
+    const token = fetchCount + aheadCount > 0 ? this.#settings.nextToken() : '0';
     this.#requested += fetchCount;
+    this.#requestedAhead += aheadCount;
     this.#inFlight++;
     this.#open++;
     const sentAt = performance.now();
     this.#leases.post(
       argv,
-      { count: fetchCount, token, leaseMs, workerName, limiter },
+      { count: fetchCount, aheadCount, token, leaseMs, workerName, limiter },
       sentAt,
       (exchange) => {
         this.#inFlight--;
+        this.#settings.onCall(performance.now() - sentAt);
         // What waits goes first: the server works on it while the jobs of this answer start.
         if (this.#finishes.length > 0) this.#send();
-        this.#answers.push({ exchange, finishes, fetchCount, token, sentAt });
+        this.#answers.push({ exchange, finishes, fetchCount, aheadCount, token, sentAt });
         if (!this.#isActing) this.#act();
       },
       (error) => {
         this.#inFlight--;
         this.#requested -= fetchCount;
+        this.#requestedAhead -= aheadCount;
         for (const { reject } of finishes) reject(error);
         this.#settings.onError(error as Error);
         this.#close();
@@ -192,13 +209,15 @@ export class Exchanger {
     else this.#startJobs(answer, exchange.jobs, sentAt);
   }
 
-  #startJobs({ exchange, fetchCount, token }: Answer, jobs: readonly JobRecord[], leasedAt: number): void {
+  #startJobs(answer: Answer, jobs: readonly JobRecord[], leasedAt: number): void {
+    const { exchange, fetchCount, aheadCount, token } = answer;
     this.#requested -= fetchCount;
+    this.#requestedAhead -= aheadCount;
     if (jobs.length > 0) this.#settings.onJobs(jobs, token, leasedAt);
     if (exchange.trouble) this.#settings.onError(exchange.trouble);
     else if (fetchCount > 0) {
       // A full answer, or one cut short on purpose, means that there may be more.
-      if (exchange.isMore || exchange.jobs.length === fetchCount) this.#wantsWork = true;
+      if (exchange.isMore || exchange.jobs.length >= fetchCount) this.#wantsWork = true;
       this.#settings.onFetched(exchange);
     }
     this.#close();

@@ -64,6 +64,8 @@ export interface Running {
   readonly seen?: Seen;
   /** When the lease was last renewed, on the monotonic clock. */
   renewedAt: number;
+  /** When it took its slot, on the same clock. */
+  begunAt: number;
 }
 
 function seenOf(record: JobRecord): Seen | undefined {
@@ -138,6 +140,7 @@ export class Executor {
         isAbandoned: false,
         isDone: false,
         renewedAt: leasedAt,
+        begunAt: leasedAt,
       },
       poison,
     };
@@ -188,7 +191,7 @@ export class Executor {
     const { job, token } = running;
     if (outcome.kind === 'moved') return;
     if (outcome.kind === 'rate_limited') {
-      await this.#handIn(running, givingBack(job.id as string, token, true));
+      await this.#handIn(running, givingBack(job.id as string, token, 'asked'));
       this.#events.onRateLimited();
       return;
     }

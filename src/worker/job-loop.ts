@@ -13,6 +13,7 @@ import { Exchanger } from './exchanger.ts';
 import { type AnyProcessor, Executor, type Running } from './executor.ts';
 import { Fetcher } from './fetcher.ts';
 import { HoldOff } from './hold-off.ts';
+import { type HeldJob, Lookahead } from './lookahead.ts';
 import { scheduleNextIteration } from './next-iteration.ts';
 import { Slots } from './slots.ts';
 
@@ -37,12 +38,14 @@ export class JobLoop {
   readonly #events: LoopEvents;
   readonly #holdOff = new HoldOff(() => this.wake());
   readonly #exchanger: Exchanger;
+  readonly #lookahead: Lookahead;
   readonly #fetcher: Fetcher;
   readonly #executor: Executor | undefined;
   #concurrency: number;
   #tokens = 0;
   #isStarted = false;
   #isPaused = false;
+  #isStopped = false;
   #isDrained = false;
 
   constructor(
@@ -56,11 +59,19 @@ export class JobLoop {
     this.#options = options;
     this.#events = events;
     this.#concurrency = options.concurrency;
+    this.#lookahead = new Lookahead({
+      // A job that is held when its worker dies has stalled, which must not be the end of it.
+      isAllowed: options.fetchAhead && options.maxStalledCount > 0 && options.limiter === null,
+      onOverdue: (held) => this.#giveBack(held),
+    });
     this.#exchanger = new Exchanger(host.leases, {
       leaseMs: options.lockDuration,
       workerName: options.name,
       limiter: options.limiter,
       freeSlots: () => this.#freeSlots(),
+      mostAhead: () => (this.#mayFetch ? this.#lookahead.target(this.#concurrency) : 0),
+      heldCount: () => this.#lookahead.heldCount,
+      onCall: (ms) => this.#lookahead.noteCall(ms),
       isAnyRunning: () => this.slots.busy > 0,
       // Half of the slots: while the server works on one half, the handlers of the other run. One call for all costs
       // less processor time but takes longer, also with a few slots.
@@ -121,6 +132,7 @@ export class JobLoop {
   /** Fetches no more; waits for running jobs if asked. */
   async pause(waitsForJobs: boolean): Promise<void> {
     this.#isPaused = true;
+    this.#giveBack(this.#lookahead.takeAll());
     if (!waitsForJobs) return;
     // A fetch on its way may still bring jobs.
     await this.#exchanger.settle();
@@ -146,7 +158,15 @@ export class JobLoop {
     if (!executor) throw yokeError('NO_PROCESSOR');
     const controller = executor.takesSignal ? new AbortController() : undefined;
     const renewedAt = performance.now();
-    const running: Running = { job, token, controller, isAbandoned: false, isDone: false, renewedAt };
+    const running: Running = {
+      job,
+      token,
+      controller,
+      isAbandoned: false,
+      isDone: false,
+      renewedAt,
+      begunAt: renewedAt,
+    };
     await this.#execute(executor, running, undefined);
   }
 
@@ -169,8 +189,11 @@ export class JobLoop {
 
   /** True if this worker had taken markers that others may be waiting for. */
   stopFetching(): boolean {
+    this.#isStopped = true;
     this.#holdOff.stop();
     this.#fetcher.stop();
+    this.#lookahead.stop();
+    this.#giveBack(this.#lookahead.takeAll());
     return this.#fetcher.isOnDuty;
   }
 
@@ -183,7 +206,7 @@ export class JobLoop {
       running.isAbandoned = true;
       const { shutdownTimeout: timeoutMs } = this.#options;
       running.controller?.abort(yokeError('SHUTDOWN_ABORT', { jobId: running.job.id, timeoutMs }));
-      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token, false)));
+      returns.push(this.#handIn(running, givingBack(running.job.id as string, running.token, 'interrupted')));
     }
     for (const result of await Promise.allSettled(returns)) {
       if (result.status === 'rejected') this.#events.onLeftover(result.reason);
@@ -192,22 +215,51 @@ export class JobLoop {
   }
 
   get #mayFetch(): boolean {
-    return this.#isStarted && !this.#host.closing && !this.#isPaused && !this.#holdOff.isOn;
+    return (
+      this.#isStarted && !this.#isStopped && !this.#host.closing && !this.#isPaused && !this.#holdOff.isOn
+    );
   }
 
   #freeSlots(): number {
-    return this.#mayFetch ? this.#concurrency - this.slots.busy - this.#exchanger.requested : 0;
+    if (!this.#mayFetch) return 0;
+    return this.#concurrency - this.slots.busy - this.#lookahead.heldCount - this.#exchanger.requested;
   }
 
   #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
+    const heldAt = performance.now();
+    const left: HeldJob[] = [];
     for (const record of records) {
-      if (this.#host.closing) {
-        this.#exchanger.finish(givingBack(record.id, token, false)).catch(this.#events.onLeftover);
-        continue;
-      }
-      const { running, poison } = this.#executor!.prepare(record, token, leasedAt);
-      if (record.repeatJobKey) void this.#startIteration(running, poison);
-      else void this.#execute(this.#executor!, running, poison);
+      const held = { record, token, leasedAt, heldAt };
+      if (this.#host.closing) left.push(held);
+      else if (this.slots.busy < this.#concurrency) this.#startJob(held);
+      else if (this.#mayFetch) this.#lookahead.hold(held);
+      else left.push(held);
+    }
+    if (left.length > 0) this.#giveBack(left);
+  }
+
+  #startJob({ record, token, leasedAt }: HeldJob): void {
+    const { running, poison } = this.#executor!.prepare(record, token, leasedAt);
+    if (record.repeatJobKey) void this.#startIteration(running, poison);
+    else void this.#execute(this.#executor!, running, poison);
+  }
+
+  // A slot has become free.
+  #startHeld(): void {
+    while (this.slots.busy < this.#concurrency) {
+      const held = this.#lookahead.take();
+      if (!held) return;
+      // The process stood still meanwhile: the job may be running elsewhere by now.
+      if (performance.now() - held.leasedAt > this.#options.lockDuration / 4) this.#giveBack([held]);
+      else this.#startJob(held);
+    }
+  }
+
+  // The first one last: what is given back runs next.
+  #giveBack(held: readonly HeldJob[]): void {
+    for (const { record, token } of [...held].reverse()) {
+      const finish = givingBack(record.id, token, record.attemptsStarted === 1 ? 'unbegun' : 'interrupted');
+      this.#exchanger.finish(finish).catch(this.#events.onLeftover);
     }
   }
 
@@ -233,10 +285,13 @@ export class JobLoop {
   // The slot is free as soon as the outcome is known: its finish and the fetch of a successor go in one call.
   #handIn(running: Running, finish: Finish): Promise<number> {
     this.slots.free(running);
+    this.#lookahead.noteHandler(performance.now() - running.begunAt);
+    if (this.#lookahead.heldCount > 0) this.#startHeld();
     return this.#exchanger.finish(finish);
   }
 
   async #execute(executor: Executor, running: Running, poison: Error | undefined): Promise<void> {
+    running.begunAt = performance.now();
     this.slots.take(running);
     await executor.execute(running, poison);
     this.#release(running);
@@ -244,6 +299,7 @@ export class JobLoop {
 
   #release(running: Running): void {
     this.slots.release(running);
+    if (this.#lookahead.heldCount > 0) this.#startHeld();
     this.#restIfIdle();
   }
 
@@ -271,6 +327,7 @@ export class JobLoop {
 
   #waitForLimit(ms: number): void {
     this.#holdOff.start(Math.min(ms, this.#options.maximumRateLimitDelay));
+    this.#giveBack(this.#lookahead.takeAll());
   }
 
   async #readLimit(): Promise<void> {

@@ -257,6 +257,75 @@ describe('claim: waiting | prioritized -> active', () => {
     expect((after['q:prioritized']!.value as string[][]).map(([id]) => id).sort()).toEqual(given.left);
   });
 
+  describe('ahead of free slots', () => {
+    const again = { ats: '1', processedOn: String(NOW - 60_000) };
+    const waiting = (...ids: string[]) => ids.flatMap((id) => job('waiting', { id }));
+
+    it('jobs are taken that have never begun, in their order', async () => {
+      await tables.given(usedQueue(), waiting('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'));
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 2 })))).toEqual(['a', 'b', 'c']);
+      expect(idsOf(await tables.run(fetching({ fetchCount: 0, aheadCount: 2 })))).toEqual(['d', 'e']);
+      expect((await tables.keyspace())['q:active']!.value).toEqual(['e', 'd', 'c', 'b', 'a']);
+    });
+
+    it('at most half of what is ready', async () => {
+      await tables.given(usedQueue(), waiting('a', 'b', 'c', 'd'));
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 9 })))).toEqual(['a', 'b']);
+    });
+
+    it('one that has begun before waits for a slot, and nothing overtakes it', async () => {
+      const given = [
+        ...usedQueue(),
+        ...waiting('a'),
+        ...job('waiting', { id: 'b', fields: again }),
+        ...waiting('c', 'd', 'e', 'f'),
+        ...job('prioritized', { id: 'p', fields: { priority: '1' } }),
+      ];
+      await tables.given(given);
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 3 })))).toEqual(['a']);
+      const space = await tables.keyspace();
+      expect(await tables.run(fetching({ fetchCount: 0, aheadCount: 3 }))).toEqual(nothing());
+      expect(await tables.keyspace()).toEqual(space);
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 1 })))).toEqual(['b', 'c']);
+    });
+
+    it('so does one that is tied to others, and an id without a job', async () => {
+      const parent = { parentKey: `${ROOT}:p`, parent: JSON.stringify({ id: 'p', queueKey: ROOT }) };
+      for (const first of [
+        job('waiting', { id: 'a', fields: parent }),
+        [['LPUSH', `${ROOT}:wait`, 'nobody'] as Command],
+      ])
+        await expectChange(
+          tables,
+          [...usedQueue(), ...first, ...waiting('b', 'c')],
+          fetching({ fetchCount: 0, aheadCount: 2 }),
+          nothing(),
+          {},
+        );
+    });
+
+    it('the heads of lanes are taken', async () => {
+      await tables.given(
+        usedQueue(),
+        lane({ name: 'x', out: ['a'] }),
+        lane({ name: 'y', out: ['b'] }),
+        job('waiting', { id: 'a', fields: laneFields('1', '1', 'x') }),
+        job('waiting', { id: 'b', fields: laneFields('1', '2', 'y') }),
+        waiting('c', 'd'),
+      );
+      expect(idsOf(await tables.run(fetching({ fetchCount: 0, aheadCount: 2 })))).toEqual(['a', 'b']);
+    });
+
+    it('none where the queue limits how many run, or how many start', async () => {
+      const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+      await tables.given(usedQueue(ROOT, { concurrency: '9' }), waiting(...ids));
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 2 })))).toEqual(['a']);
+      await tables.given(usedQueue(), waiting(...ids));
+      const limited = { limitMax: '9', limitMs: '5000' };
+      expect(idsOf(await tables.run(fetching({ fetchCount: 1, aheadCount: 2, ...limited })))).toEqual(['a']);
+    });
+  });
+
   it('the counter of turns is forgotten with the last prioritized job', async () => {
     await expectChange(tables, [...usedQueue(), ['SET', `${ROOT}:pc`, '8']], fetching(), nothing(), {
       'q:pc': gone,

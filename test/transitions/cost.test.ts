@@ -41,10 +41,10 @@ function exchange(finished: number, fetchCount: number, what: Partial<typeof see
   };
 }
 
-const busy = (active: number, waiting: number): Command[] => [
+const busy = (active: number, waiting: number, fields: Record<string, string> = {}): Command[] => [
   ...usedQueue(),
-  ...ids(active).flatMap((id) => job('active', { id })),
-  ...Array.from({ length: waiting }, (_, i) => job('waiting', { id: `w${i}` })).flat(),
+  ...ids(active).flatMap((id) => job('active', { id, fields })),
+  ...Array.from({ length: waiting }, (_, i) => job('waiting', { id: `w${i}`, fields })).flat(),
 ];
 
 /** The commands of one more in a batch: what `more` has beyond `fewer`, in any order. */
@@ -78,6 +78,16 @@ describe('a plain job costs as many commands as before there were groups', () =>
   it('to be completed, with the next one fetched', async () => {
     expect(await cost((count) => [busy(4, 50), exchange(count, count)])).toEqual([21, 7]);
   });
+});
+
+it('costs no more with data of a size at which the server keeps records another way', async () => {
+  const fields = { data: JSON.stringify({ text: 'x'.repeat(100) }) };
+  expect(await cost((count) => [busy(4, 50, fields), exchange(count, count)])).toEqual([21, 7]);
+  // Of those ahead every one is taken that is taken of small ones.
+  await seed(server.admin, busy(0, 50, fields));
+  const ahead = { ...noFetch, fetchCount: 1, aheadCount: 9, token: 'mine:2' };
+  const { reply } = await runShim(server.admin, { call: exchangeCall, argv: exchangeCall.encode(ahead, []) });
+  expect(reply?.[2][1]).toHaveLength(20);
 });
 
 describe('a member of a group', () => {

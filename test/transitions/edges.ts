@@ -84,6 +84,7 @@ export const ending = { attempts: 3, keepCount: '', keepAge: '', keepLimit: '' }
 
 export const noFetch: ExchangeCallArg = {
   fetchCount: 0,
+  aheadCount: 0,
   token: '0',
   leaseMs: '30000',
   worker: '',
@@ -270,7 +271,7 @@ const list: Edge[] = [
   {
     transition: 'give_back',
     title: 'with the lease',
-    ...finishing(pushGiveBack, { jobId: ID, token: TOKEN, isWish: false }),
+    ...finishing(pushGiveBack, { jobId: ID, token: TOKEN, isWish: false, isNew: false }),
     word: firstFinished,
     replies: replies('lease_missing', needsLease),
     successes: ['ok'],

@@ -122,7 +122,7 @@ export const postpone: Request = finishing(pushDelay, {
   stacktrace: '',
 });
 export const giveBack = (isWish: boolean): Request =>
-  finishing(pushGiveBack, { jobId: '1', token: TOKEN, isWish });
+  finishing(pushGiveBack, { jobId: '1', token: TOKEN, isWish, isNew: false });
 export const remove = (jobId: string): Request => ({
   call: removeCall,
   argv: removeCall.encode({ jobId, withChildren: false }),

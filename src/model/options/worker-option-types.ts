@@ -30,6 +30,11 @@ export interface WorkerOptions extends BaseOptions {
   autorun?: boolean;
   /** Jobs run at a time. Default 1. */
   concurrency?: number;
+  /**
+   * While handlers take milliseconds, takes a few jobs more than it can run at once (64 at most, for 50 ms at most), so
+   * that no slot waits for the next fetch. Never at concurrency 1. Default true.
+   */
+  fetchAhead?: boolean;
   /** Rate limit of the queue. Default: none. */
   limiter?: RateLimiterOptions;
   /** Longest sleep while rate limited, in milliseconds. Default 30,000. */
@@ -82,6 +87,7 @@ export interface ResolvedWorkerOptions extends ResolvedBaseOptions {
   readonly name: string;
   readonly autorun: boolean;
   readonly concurrency: number;
+  readonly fetchAhead: boolean;
   /** null = none. */
   readonly limiter: Readonly<RateLimiterOptions> | null;
   /** Milliseconds. */
@@ -126,6 +132,7 @@ export const workerOptionNames = [
   'name',
   'autorun',
   'concurrency',
+  'fetchAhead',
   'limiter',
   'maximumRateLimitDelay',
   'metrics',

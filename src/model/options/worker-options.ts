@@ -52,6 +52,7 @@ export function resolveWorkerOptions(input: WorkerOptions | null | undefined): R
     name: readString('name', opts.name, ''),
     autorun: readBoolean('autorun', opts.autorun, true),
     concurrency: above0('CONCURRENCY_INVALID', opts.concurrency, 1),
+    fetchAhead: readBoolean('fetchAhead', opts.fetchAhead, true),
     limiter: readLimiter(opts.limiter),
     maximumRateLimitDelay: readNumber(
       'maximumRateLimitDelay',

@@ -23,6 +23,7 @@ it('nothing given: every field has its default', () => {
     name: '',
     autorun: true,
     concurrency: 1,
+    fetchAhead: true,
     limiter: null,
     maximumRateLimitDelay: 30_000,
     lockDuration: 30_000,

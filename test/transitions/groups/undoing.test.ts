@@ -270,7 +270,7 @@ describe('a compensation waits again: its group sees no difference', () => {
     row(
       `give_back, ${isWish ? 'by wish' : 'interrupted'}`,
       undoing(),
-      ofUndo(finishing(pushGiveBack, { jobId: ID, token: TOKEN, isWish })),
+      ofUndo(finishing(pushGiveBack, { jobId: ID, token: TOKEN, isWish, isNew: false })),
       'ok',
       {
         ...leftQueue,
