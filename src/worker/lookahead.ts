@@ -1,5 +1,5 @@
 // Jobs that a worker takes before it has a slot for them, so that slots do not stand idle for a round trip after every
-// job. Only while handlers are quick, as many as end during one round trip, and for a moment: what no slot has become
+// job. Only while handlers are quick, as many as end during a few round trips, and for a moment: what no slot has become
 // free for by then goes back as new. At concurrency 1 none is taken: whoever runs one job at a time may rely on one
 // being completed before the next begins.
 
@@ -20,7 +20,9 @@ export interface LookaheadSettings {
 }
 
 // More would make calls no cheaper: what a call costs by itself is small beside this many jobs.
-const MOST_HELD = 64;
+const MOST_HELD = 128;
+// A finish waits for the call before it, then its own call takes one round trip; the third is for uneven ones.
+const ROUND_TRIPS = 3;
 // What is held for longer than this would have run elsewhere by now. Quick handlers free a slot every few milliseconds.
 const MOST_WAIT_MS = 50;
 // One handler that takes longer ends it until so many in a row have been quick again.
@@ -47,11 +49,11 @@ export class Lookahead {
     return this.#held.length;
   }
 
-  /** How many to hold: what ends while the next call is on its way. */
+  /** How many to hold: what ends before the next ones can be here. */
   target(concurrency: number): number {
     if (!this.#settings.isAllowed || concurrency < 2 || this.#quickCount < QUICK_STREAK) return 0;
     const endingMs = Math.max(this.#handlerMs, SHORTEST_HANDLER_MS) / concurrency;
-    return Math.min(MOST_HELD, Math.ceil(this.#callMs / endingMs));
+    return Math.min(MOST_HELD, Math.ceil((ROUND_TRIPS * this.#callMs) / endingMs));
   }
 
   noteHandler(ms: number): void {

@@ -31,7 +31,7 @@ export interface WorkerOptions extends BaseOptions {
   /** Jobs run at a time. Default 1. */
   concurrency?: number;
   /**
-   * While handlers take milliseconds, takes a few jobs more than it can run at once (64 at most, for 50 ms at most), so
+   * While handlers take milliseconds, takes a few jobs more than it can run at once (128 at most, for 50 ms at most), so
    * that no slot waits for the next fetch. Never at concurrency 1. Default true.
    */
   fetchAhead?: boolean;
