@@ -22,6 +22,7 @@ local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local limits = require("lib.limits")
+local new_jobs = require("lib.new_jobs")
 local shapes = require("lib.shapes")
 
 local LOCK, NO_LEASE = keys.tail.lock, leases.none
@@ -66,46 +67,6 @@ local function in_lane(id, flat)
     end
   end
   return job
-end
-
--- A job that has never run and is tied to nothing has these fields and no other, whoever added it; one of a lane has its
--- lane and its place there as well. By the length of the record.
-local NEW = {
-  [12] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true },
-  [16] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true, [LANE] = true, [ORDER] = true },
-  [18] = {
-    name = true, data = true, opts = true, timestamp = true, delay = true, priority = true,
-    [LANE] = true, [ORDER] = true, [SEQUENCE] = true,
-  },
-}
-
--- A server keeps small records in the order in which they were written and large ones in an order of its own.
-local function is_fresh(flat)
-  local fields = NEW[#flat]
-  if not fields then
-    return false
-  end
-  for i = 1, #flat, 2 do
-    if not fields[flat[i]] then
-      return false
-    end
-  end
-  return true
-end
-
--- The value of a field that a record has. It mostly stands where it stood in the one before.
-local place = { data = 3, [LANE] = 13 }
-
-local function value_of(flat, field)
-  local at = place[field]
-  if flat[at] ~= field then
-    at = 1
-    while flat[at] ~= field do
-      at = at + 2
-    end
-    place[field] = at
-  end
-  return flat[at + 1]
 end
 
 -- What the record says: the number of this start, the size of its payload, a failure that was put off, lane and group.
@@ -181,14 +142,14 @@ local function count_fresh(q, arg)
   local id = ids[at]
   while id and room > 0 do
     local key = prefix .. id
-    local flat = peeked or jobs.read_at(key)
+    local row, bytes, lane, flat = new_jobs.read(q, key, peeked)
     peeked = false
-    if not flat or not is_fresh(flat) or #flat > 12 and not lanes.is_free(q, value_of(flat, LANE), id) then
-      return count, room, flat
+    if not row or lane and not lanes.is_free(q, lane, id) then
+      return count, room, flat or row and jobs.read_at(key)
     end
     count, at = count + 1, at + step
-    chosen_keys[count], chosen[count] = key, flat
-    room = room - #value_of(flat, "data")
+    chosen_keys[count], chosen[count] = key, row
+    room = room - bytes
     id = ids[at]
   end
   return count, room

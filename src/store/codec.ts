@@ -223,8 +223,22 @@ export function emptyRecord(id: string): JobRecord {
   };
 }
 
-/** From HGETALL's flat list of fields and values. */
+// What the record of a job has that has never begun and is tied to nothing but a lane; the last may be missing.
+const newJobFields = ['name', 'data', 'opts', 'timestamp', 'delay', 'priority', 'lane', 'orderMs', 'laneSeq'];
+
+// Their values: those of a job without a lane end with an empty text in the place of its lane, those of a job in a lane
+// with its sequence, which is empty where it has none.
+function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
+  const record = emptyRecord(id);
+  const count = values.at(-1) === '' ? values.length - 1 : values.length;
+  record.fieldCount = count;
+  for (let i = 0; i < count; i++) setters[newJobFields[i]!]?.(record, values[i]!);
+  return record;
+}
+
+/** From HGETALL's flat list of fields and values, or from the values of a new job alone: their number is odd. */
 export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
+  if (flat.length % 2 === 1) return decodeNewRecord(id, flat);
   const record = emptyRecord(id);
   record.fieldCount = flat.length / 2;
   for (let i = 0; i < flat.length; i += 2) setters[flat[i]!]?.(record, flat[i + 1]!);

@@ -2,6 +2,7 @@
 // whatever happened in between; a number that nobody waits for any more is refused.
 
 import { describe, expect, it } from 'vitest';
+import { decodeRecord } from '../../src/store/codec.ts';
 import { exchangeCall, promoteCall, pushComplete, updateDataCall } from '../../src/store/generated/engine.ts';
 import { crowd, job, NOW, ROOT, states, usedQueue } from '../support/given.ts';
 import { snapshot } from '../support/keyspace.ts';
@@ -56,8 +57,8 @@ describe('a call that is sent again', () => {
     if (!Array.isArray(body[1])) return reply;
     const fetched = (body[1] as (string | string[])[]).map((entry) => {
       if (!Array.isArray(entry)) return entry;
-      const fields = entry.flatMap((name, i) => (i % 2 === 0 ? [[name, entry[i + 1]!]] : []));
-      return Object.fromEntries(fields.filter(([name]) => !['processedOn', 'ats'].includes(name!)));
+      const { processedOn: _, attemptsStarted: __, fieldCount: ___, ...rest } = decodeRecord('', entry);
+      return rest;
     });
     return [word, now, [body[0], fetched, ...body.slice(2)]];
   }
