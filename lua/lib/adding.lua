@@ -72,7 +72,7 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   if id ~= sequence then
     ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence
   end
-  lane_rules.mark(q)
+  lane_rules.mark(q, arg.priority ~= "0" and "p" or nil)
   jobs.store(q, id, arg, timestamp, ties)
   events.added(q, id, arg.name)
   if due then

@@ -18,7 +18,7 @@ end
 
 local function read_rules(text)
   local concurrency, on_retry, on_failure, ordering_delay, used = string.match(text, RULES)
-  used = used or "odh"
+  used = used or "odhp"
   concurrency, ordering_delay = tonumber(concurrency) or 1, tonumber(ordering_delay) or 0
   return {
     concurrency = concurrency,
@@ -31,11 +31,13 @@ local function read_rules(text)
     uses_own = uses(used, "o"),
     uses_delayed = uses(used, "d"),
     uses_held = uses(used, "h"),
+    uses_priority = uses(used, "p"),
   }
 end
 
--- The letters at the end say which of the rarely used keys have ever been used, so that nobody else asks for them: `o` lanes with something of
--- their own, `d` jobs that wait for their time, `h` lanes that are held back. Not to be changed by who reads it.
+-- The letters at the end say what has ever been used of the rarely used, so that nobody else asks for it: `o` lanes with
+-- something of their own, `d` jobs that wait for their time, `h` lanes that are held back, `p` jobs with a priority. Not
+-- to be changed by who reads it.
 function lane_rules.of(q)
   local text = queue.settings(q).lanes or DEFAULT_RULES
   if text ~= last_text then

@@ -190,6 +190,27 @@ local function out_texts(q, names, count)
   return call("HMGET", q.lane_out, unpack(names, 1, count))
 end
 
+-- Of how many of these lanes, from the first on, which this call has not touched, only the one is out that stands beside
+-- it, from `ids[first]` on.
+function lane_state.count_alone(q, names, ids, first, count)
+  if count == 0 then
+    return 0
+  end
+  local texts = out_texts(q, names, count)
+  for i = 1, count do
+    if texts[i] ~= text_of_one(ids[first + i - 1]) then
+      return i - 1
+    end
+  end
+  return count
+end
+
+-- The call has not touched the lane, and it has nothing of its own: who is out is all there is to know.
+function lane_state.is_untouched(q, name)
+  local known = q.known_lanes
+  return not (known and known[name]) and not handed_text(q, name) and not lane_rules.of(q).uses_own
+end
+
 -- How many of these lanes, from the first on, this call has not touched.
 local function count_untouched(q, names, count)
   local known, kept = q.known_lanes, q.lane_books
@@ -211,16 +232,7 @@ end
 function lane_state.check_hand_over(q, names, ids, first, count)
   lane_state.check_keys(q)
   count = lane_rules.of(q).hands_over and count_untouched(q, names, count) or 0
-  if count == 0 then
-    return 0
-  end
-  local texts = out_texts(q, names, count)
-  for i = 1, count do
-    if texts[i] ~= text_of_one(ids[first + i - 1]) then
-      return i - 1
-    end
-  end
-  return count
+  return lane_state.count_alone(q, names, ids, first, count)
 end
 
 -- The lane, which is not open, has this job out now, or nobody and nothing left.

@@ -152,6 +152,9 @@ function lanes.postpone(q, id, due)
   signals.delay(q)
 end
 
+-- Of a fetch: lanes that have to be asked about, the jobs that are in question, and their places in it.
+local unknown_names, unknown_ids, unknown_at = {}, {}, {}
+
 -- Check: the usual case of the gate: the job is out and nothing speaks against it.
 function lanes.is_free(q, name, id)
   local released = q.lane_released
@@ -159,6 +162,27 @@ function lanes.is_free(q, name, id)
     return true
   end
   return lane_state.is_out_alone(q, name, id)
+end
+
+-- The same for `count` jobs from `ids[at]` on, each `step` further, and their lanes (false for none): how many of them are
+-- free, from the first on.
+function lanes.count_free(q, names, ids, at, step, count)
+  local released = q.lane_released
+  local asked = 0
+  for i = 1, count do
+    local name, id = names[i], ids[at + (i - 1) * step]
+    if name and not (released and released[id]) then
+      if lane_state.is_untouched(q, name) then
+        asked = asked + 1
+        unknown_names[asked], unknown_ids[asked], unknown_at[asked] = name, id, i
+      elseif not lane_state.is_out_alone(q, name, id) then
+        count = i - 1
+        break
+      end
+    end
+  end
+  local among = lane_state.count_alone(q, unknown_names, unknown_ids, 1, asked)
+  return among < asked and unknown_at[among + 1] - 1 or count
 end
 
 -- Check: what a fetch does with a job of a lane that is not free: it passes if it is out; it enters if there is room
@@ -207,19 +231,59 @@ function lanes.turn_back(q, job)
   release(q, lane)
 end
 
--- Settle: the only one that was out has completed and the next goes, after `lanes.check_hand_over`.
-function lanes.hand_over(q, name)
-  local key = keys.lane(q, name)
+-- The next of a lane whose only one that was out has completed goes; `next_id` has been taken from its rest already.
+local function hand_over_to(q, name, next_id)
   for _ = 1, MOST_GHOSTS do
-    local next_id = lane_state.pop_first(q, key)
     if not next_id or make_ready(q, next_id) then
       lane_state.hand_over(q, name, next_id)
       return
     end
+    next_id = lane_state.pop_first(q, keys.lane(q, name))
   end
   -- Nobody is out and perhaps some rest: opened, the lane stays listed, and its upkeep goes on with it.
   lane_state.hand_over(q, name, nil)
   lane_state.open(q, name)
+end
+
+-- The next of each lane, by its number, and the records of those that there are. Kept from call to call, only as many as
+-- are counted belong to this one.
+local successors, records = {}, {}
+
+-- Whether none of them has a priority and all have a record: then nobody has to look at them one by one. What lies in the
+-- place of a record and is none is dropped by the fetch that meets it, and the upkeep goes on with its lane.
+local function are_plain(q, count)
+  return not lane_rules.of(q).uses_priority and (count == 0 or call("EXISTS", unpack(records, 1, count)) == count)
+end
+
+-- Settle: the only ones that were out of these lanes have completed and the next ones go, after `lanes.check_hand_over`.
+-- A lane that cannot be moved on does not keep the others; its upkeep goes on with it.
+function lanes.hand_over(q, names, count)
+  local found, trouble = 0, nil
+  for i = 1, count do
+    local is_read, next_id = pcall(lane_state.pop_first, q, keys.lane(q, names[i]))
+    successors[i] = is_read and next_id or false
+    trouble = trouble or not is_read and next_id
+    if successors[i] then
+      found = found + 1
+      records[found] = keys.job(q, next_id)
+    end
+  end
+  local is_known, is_plain = pcall(are_plain, q, found)
+  trouble = trouble or not is_known and is_plain
+  local priority = is_known and is_plain and 0 or nil
+  for i = 1, count do
+    local next_id = successors[i]
+    if next_id and priority then
+      make_ready(q, next_id, priority)
+      lane_state.hand_over(q, names[i], next_id)
+    else
+      local is_done, err = pcall(hand_over_to, q, names[i], next_id)
+      trouble = trouble or not is_done and err
+    end
+  end
+  if trouble then
+    error(trouble, 0)
+  end
 end
 
 -- Settle: the job has finished for good, and the lane goes on, or halts where the queue wants that.

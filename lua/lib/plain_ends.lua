@@ -19,9 +19,8 @@ function plain_ends.count(q, arg)
   return field_count and batch_ends.count_plain(q, q.item, q.run, arg.token, field_count) or 0
 end
 
--- `count` items from this one on complete. `names` are their lanes, in the same order; nil for none. Either each hands
--- its lane over to the next, or there is one of them.
-function plain_ends.complete(q, arg, count, names, hands_over)
+-- `count` items from this one on complete. `name` is the lane of the only one that there is; nil for none.
+function plain_ends.complete(q, arg, count, name)
   -- check
   local ids, result, before = q.firsts, arg.result, q.item - 1
   local attempts_made = clock.text(clock.number(arg.attempts_made) + 1)
@@ -31,6 +30,7 @@ function plain_ends.complete(q, arg, count, names, hands_over)
     q.can_complete = true
   end
 
+  q.ended_count = 0
   local end_one, records, stream, now = batch_ends.complete, batch_ends.records, q.events, q.now_text
 
   -- write. Written out, because a function for each line would cost a good part of the whole.
@@ -43,11 +43,9 @@ function plain_ends.complete(q, arg, count, names, hands_over)
     end
 
     -- settle
-    q.has_finished = true
-    if hands_over then
-      lanes.hand_over(q, names[i])
-    elseif names then
-      lanes.finished(q, names[i], id, "completed")
+    q.has_finished, q.ended_count = true, i
+    if name then
+      lanes.finished(q, name, id, "completed")
     end
     call("HSET", records[number], ATTEMPTS_MADE, attempts_made, "returnvalue", result, "finishedOn", now)
     call("XADD", stream, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
@@ -57,6 +55,17 @@ function plain_ends.complete(q, arg, count, names, hands_over)
     retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
   end
   return "ok", nil, count
+end
+
+-- The same of items that each hand their lane over to the next, `names` in the same order. What has ended hands over also
+-- where one in the midst could not end.
+function plain_ends.complete_and_hand_over(q, arg, count, names)
+  local is_done, word, value, done = pcall(plain_ends.complete, q, arg, count)
+  lanes.hand_over(q, names, q.ended_count)
+  if not is_done then
+    error(word, 0)
+  end
+  return word, value, done
 end
 
 return plain_ends

@@ -38,6 +38,7 @@ local function clear(q)
   q.is_plain = false
   q.ends_one = false
   q.ending = false
+  q.ended_count = 0
   q.claiming = false
   q.adding = false
   -- lib.lane_state, lib.lanes

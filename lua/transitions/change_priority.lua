@@ -1,12 +1,14 @@
 --- change_priority: waiting | prioritized -> waiting | prioritized
 --- Also from the list in which older clients park the jobs of a paused queue. In any other state only the
---- stored priority changes, for the next time the job becomes ready.
+--- stored priority changes, for the next time the job becomes ready: its lane may have to look at it by then.
 --- @call
 --- @arg   job_id     string
 --- @arg   priority   int
 --- @arg   is_next    flag     in front of its new peers
 --- @reply ok | not_found
 local jobs = require("lib.jobs")
+local lane_rules = require("lib.lane_rules")
+local queue = require("lib.queue")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
 
@@ -28,5 +30,8 @@ return function(q, arg)
     end
   end
   jobs.set(q, arg.job_id, "priority", arg.priority)
+  if arg.priority > 0 and queue.settings(q).lanes then
+    lane_rules.mark(q, "p")
+  end
   return "ok"
 end

@@ -98,9 +98,10 @@ local function check_keys(q, from)
   end
 end
 
--- What is claimed together, by its place among them: keys and records. Kept from call to call, only as many as are counted
+-- What is claimed together, by its place among them: keys, records, lanes (false for none), and how much room their
+-- payload has left. Kept from call to call, only as many as are counted
 -- belong to this one. No record stays here: it may be large.
-local chosen_keys, chosen = {}, {}
+local chosen_keys, chosen, chosen_lanes, rooms = {}, {}, {}, {}
 
 -- Write: they are this worker's, they have begun, and everybody is told. What the worker gets are the records as they were.
 -- A fresh one that turns out to have begun is there twice, and this call has started it a moment ago.
@@ -138,21 +139,30 @@ end
 -- else. What their payload leaves of the room comes along.
 local function count_fresh(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
-  local prefix, count, peeked = keys.job(q, ""), 0, arg.peeked
-  local id = ids[at]
+  local prefix, count, peeked, has_lanes = keys.job(q, ""), 0, arg.peeked, false
+  local id, other = ids[at], nil
+  rooms[0] = room
   while id and room > 0 do
     local key = prefix .. id
     local row, bytes, lane, flat = new_jobs.read(q, key, peeked)
     peeked = false
-    if not row or lane and not lanes.is_free(q, lane, id) then
-      return count, room, flat or row and jobs.read_at(key)
+    if not row then
+      other = flat
+      break
     end
     count, at = count + 1, at + step
-    chosen_keys[count], chosen[count] = key, row
     room = room - bytes
+    chosen_keys[count], chosen[count], chosen_lanes[count], rooms[count] = key, row, lane or false, room
+    has_lanes = has_lanes or lane
     id = ids[at]
   end
-  return count, room
+  if has_lanes then
+    local free = lanes.count_free(q, chosen_lanes, ids, arg.at, step, count)
+    if free < count then
+      return free, rooms[free], jobs.read_at(chosen_keys[free + 1])
+    end
+  end
+  return count, room, other
 end
 
 -- It has begun and somebody holds it: its id was put here while it runs. A lock alone does not say so, for it may have been

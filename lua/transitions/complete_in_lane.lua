@@ -36,8 +36,8 @@ return function(q, arg)
   read_names(q, arg, count)
   local handed_over = lanes.check_hand_over(q, names, q.firsts, q.item, count)
   if handed_over > 0 then
-    return plain_ends.complete(q, arg, handed_over, names, true)
+    return plain_ends.complete_and_hand_over(q, arg, handed_over, names)
   end
   lanes.check_end(q, arg.lane)
-  return plain_ends.complete(q, arg, 1, names, false)
+  return plain_ends.complete(q, arg, 1, arg.lane)
 end

@@ -49,6 +49,17 @@ describe('a lane', () => {
     expect(await hand.drainByHand()).toEqual(['c1', 'b1', 'b2', 'a1', 'a2', 'a3']);
   });
 
+  it('the first priority in a queue that had none counts when a worker hands the lane over', async () => {
+    const queue = bundle.queue();
+    await queue.add('first', {}, { lane: 'a' });
+    const second = await queue.add('second', {}, { lane: 'a' });
+    await queue.add('other', {}, { priority: 4 });
+    await second.changePriority({ priority: 9 });
+    const started: string[] = [];
+    bundle.worker(queue.name, async (job) => started.push(job.name));
+    await eventually(() => expect(started).toEqual(['first', 'other', 'second']));
+  });
+
   it('a priority that is changed while the job rests counts when it goes out', async () => {
     const hand = laneHand(bundle);
     const [, a2] = await hand.add('a1 a2', { priority: 5 });

@@ -79,6 +79,7 @@ describe('add_in_lane: nothing -> waiting', () => {
     await expectChange(tables, crowd(), add({ priority: '2' }), ['added', '11'], {
       ...rest,
       'q:11': stored(undefined, { priority: '2' }),
+      'q:meta': fields(laneRules({ used: 'p' })),
       'q:pc': text('3'),
       'q:prioritized': scored('11', priorityScore(2, 3)),
     });

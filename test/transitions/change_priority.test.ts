@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import { changePriorityCall } from '../../src/store/generated/engine.ts';
 import { type Changes, fields, pushedLeft, pushedRight, scored, text, without } from '../support/expected.ts';
-import { crowd, job, priorityScore, type State, states } from '../support/given.ts';
+import { crowd, hset, job, laneRules, priorityScore, ROOT, type State, states } from '../support/given.ts';
 import { edgeOf } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
@@ -37,6 +37,15 @@ describe('change_priority: waiting | prioritized -> waiting | prioritized', () =
     const given = [...crowd(), ...job('prioritized')];
     await expectChange(tables, given, change(0, false), ['ok', ''], { ...back, 'q:wait': pushedLeft('1') });
     await expectChange(tables, given, change(0, true), ['ok', ''], { ...back, 'q:wait': pushedRight('1') });
+  });
+
+  it('where there are lanes they are told that priorities count from now on', async () => {
+    const given = [...crowd(), hset(`${ROOT}:meta`, laneRules()), ...job('active')];
+    await expectChange(tables, given, change(3, false), ['ok', ''], {
+      'q:1': fields({ priority: '3' }),
+      'q:meta': fields(laneRules({ used: 'p' })),
+    });
+    await expectChange(tables, given, change(0, false), ['ok', ''], {});
   });
 
   it('in front of its peers it uses no turn and wakes nobody', async () => {
