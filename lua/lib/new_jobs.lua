@@ -8,24 +8,21 @@ local new_jobs = {}
 
 local LANE, ORDER, SEQUENCE = jobs.field.lane, jobs.field.order, jobs.field.lane_sequence
 
--- The fields that such a job has, and no other, whoever added it; by the length of the record.
-local NEW = {
-  [12] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true },
-  [16] = { name = true, data = true, opts = true, timestamp = true, delay = true, priority = true, [LANE] = true, [ORDER] = true },
-  [18] = {
-    name = true, data = true, opts = true, timestamp = true, delay = true, priority = true,
-    [LANE] = true, [ORDER] = true, [SEQUENCE] = true,
-  },
+-- The fields that such a job has, and no other, whoever added it; and how long its record is, names and values: without
+-- a lane, in one, and in one with a sequence of its own.
+local OWN = {
+  name = true, data = true, opts = true, timestamp = true, delay = true, priority = true,
+  [LANE] = true, [ORDER] = true, [SEQUENCE] = true,
 }
+local LENGTHS = { [12] = true, [16] = true, [18] = true }
 
 -- A server keeps small records in the order in which they were written and large ones in an order of its own.
 local function is_new(flat)
-  local fields = NEW[#flat]
-  if not fields then
+  if not LENGTHS[#flat] then
     return false
   end
   for i = 1, #flat, 2 do
-    if not fields[flat[i]] then
+    if not OWN[flat[i]] then
       return false
     end
   end
@@ -82,7 +79,7 @@ function new_jobs.read(q, key, peeked)
   if not expects_new then
     return nil, nil, nil, flat
   end
-  return flat, #value_of(flat, "data"), value_of(flat, LANE), flat
+  return flat, #(value_of(flat, "data") or ""), value_of(flat, LANE), flat
 end
 
 return new_jobs

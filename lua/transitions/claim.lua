@@ -99,8 +99,8 @@ local function check_keys(q, from)
 end
 
 -- What is claimed together, by its place among them: keys, records, lanes (false for none), and how much room their
--- payload has left. Kept from call to call, only as many as are counted
--- belong to this one. No record stays here: it may be large.
+-- payload has left. Kept from call to call, only as many as are counted belong to this one. No record stays here: it may
+-- be large.
 local chosen_keys, chosen, chosen_lanes, rooms = {}, {}, {}, {}
 
 -- Write: they are this worker's, they have begun, and everybody is told. What the worker gets are the records as they were.
@@ -159,6 +159,9 @@ local function count_fresh(q, arg)
   if has_lanes then
     local free = lanes.count_free(q, chosen_lanes, ids, arg.at, step, count)
     if free < count then
+      for number = free + 1, count do
+        chosen[number] = false
+      end
       return free, rooms[free], jobs.read_at(chosen_keys[free + 1])
     end
   end
