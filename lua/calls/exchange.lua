@@ -1,6 +1,6 @@
 --- exchange: a worker hands in what it has finished and gets what it has room for
---- @arg    fetch_count     int      how many jobs the worker has room for; 0 fetches nothing
---- @arg    ahead_count     int      how many it takes beside them, of those that have never begun
+--- @arg    fetch_count     int      how many jobs the worker has room for
+--- @arg    ahead_count     int      how many it takes beside them, of those that have never begun; 0 of both fetches nothing
 --- @arg    token           string   for the jobs it gets
 --- @arg    lease_ms        string
 --- @arg    worker          string   the worker's name; empty for none

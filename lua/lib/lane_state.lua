@@ -213,15 +213,10 @@ end
 
 -- How many of these lanes, from the first on, this call has not touched.
 local function count_untouched(q, names, count)
-  local known, kept = q.known_lanes, q.lane_books
-  for i = 1, known and count or 0 do
-    if known[names[i]] then
-      count = i - 1
-    end
-  end
-  for i = 1, kept and count or 0 do
-    if kept.handed[names[i]] then
-      count = i - 1
+  -- Mostly it has not touched any.
+  for i = 1, (q.known_lanes or q.lane_books) and count or 0 do
+    if not lane_state.is_untouched(q, names[i]) then
+      return i - 1
     end
   end
   return count

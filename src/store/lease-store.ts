@@ -44,7 +44,7 @@ export interface FetchTerms {
 }
 
 export interface FetchWish extends FetchTerms {
-  /** 0 fetches nothing. */
+  /** Jobs to run at once; with 0 here and below nothing is fetched. */
   readonly count: number;
   /** Jobs to take beside them, of those that have never begun. Default 0. */
   readonly aheadCount?: number;

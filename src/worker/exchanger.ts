@@ -1,6 +1,6 @@
 // A worker's one conversation with its queue: finishes that are ready together and the fetch of as many jobs as
-// there are free slots, and of some ahead, become one call. A few calls may be on their way (round-trip.ts), so that one finish never
-// waits for another's reply. Nothing waits on a timer.
+// there are free slots, and of some ahead, become one call. A few calls may be on their way (round-trip.ts), so that
+// one finish never waits for another's reply. Nothing waits on a timer.
 
 import { encodeFinishes, type Finish, isAccepted } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
