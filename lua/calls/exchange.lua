@@ -28,7 +28,7 @@ local retry = require("transitions.retry")
 
 -- What lanes have let out in this call is where a fetch finds it.
 local function show_released(q)
-  if q.lane_books then
+  if q.lane_books or q.handed_count > 0 then
     lane_writing.push_all(q)
   end
 end
@@ -61,7 +61,8 @@ local transitions = {
 }
 
 -- A worker takes at most half of what is ready, so that one does not swallow a burst while others idle. A
--- single job is never halved away, and as many lanes as it has moved on in this call are its own to go on with.
+-- single job is never halved away, and as many lanes as it has moved on in this call are its own to go on with: it takes
+-- half of the others.
 local function share(q, wanted)
   if wanted <= 1 then
     return wanted
@@ -70,7 +71,7 @@ local function share(q, wanted)
   if ready_count < 2 * wanted then
     ready_count = ready_count + call("ZCARD", q.prioritized)
   end
-  return math.min(wanted, math.max(1, math.ceil(ready_count / 2), q.lanes_moved_on))
+  return math.min(wanted, math.max(1, math.ceil((ready_count + q.lanes_moved_on) / 2)))
 end
 
 -- How many jobs may be taken now, or 0 and for how many ms the rate limit holds. Where a limit counts those that run,

@@ -2,6 +2,7 @@
 -- by which jobs move are in lanes.lua. A call reads a lane once and writes it once, when it ends: a batch that moves
 -- a hundred lanes on writes a handful of commands for all of them.
 
+local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lane_rules = require("lib.lane_rules")
@@ -37,6 +38,8 @@ local function text_of_one(id)
   return (HEAD[#id] or #id .. ":") .. id
 end
 
+lane_state.text_of_one = text_of_one
+
 function lane_state.text_of(ids)
   if #ids == 1 then
     return text_of_one(ids[1])
@@ -68,21 +71,19 @@ end
 local function books(q)
   local kept = q.lane_books
   if not kept then
-    kept = { changed = {}, handed = {}, waiting = {}, pushed = {}, pushed_count = 0 }
+    kept = { changed = {}, waiting = {}, pushed = {}, pushed_count = 0 }
     q.lane_books = kept
   end
   return kept
 end
 
--- Who is out of a lane that this call has handed over from one job to the next without opening it; nil for others.
-local function handed_text(q, name)
-  local kept = q.lane_books
-  return kept and kept.handed[name]
-end
-
 -- Who is out of a lane that is not open.
 local function out_text(q, name)
-  return handed_text(q, name) or call("HGET", q.lane_out, name)
+  local handed_to = handovers.of(q)[name]
+  if handed_to == nil then
+    return call("HGET", q.lane_out, name)
+  end
+  return handed_to and text_of_one(handed_to) or ""
 end
 
 -- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
@@ -93,16 +94,16 @@ function lane_state.open(q, name)
     return lane
   end
   local rules = lane_rules.of(q)
-  local handed = handed_text(q, name)
+  local handed_to = handovers.of(q)[name]
   local text = out_text(q, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
     name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,
     is_listed = text ~= "", concurrency = rules.concurrency, own_concurrency = false, is_paused = false, is_halted = false,
   }
-  if handed then
-    lane.out, lane.has_new_out, lane.is_listed = ids_of(handed), true, true
-    books(q).handed[name] = nil
+  if handed_to ~= nil then
+    lane.out, lane.has_new_out, lane.is_listed = handed_to and { handed_to } or {}, true, true
+    handovers.forget(q, name)
     books(q).changed[lane] = true
   end
   if rules.uses_own then
@@ -182,10 +183,28 @@ function lane_state.check_end(q, name)
   lane_state.open(q, name)
 end
 
+-- So many lanes in one call are worth it.
+local MANY = 8
+-- Longer than what a server keeps in a small hash.
+local LONG = "------------------------------------------------------------------------"
+
+-- Write: a small hash is searched from its beginning for every lane. Given one long value, and be it for a moment, the
+-- server finds its fields by an index from then on. It changes nothing that anybody can read.
+local function index_out(q)
+  q.lane_out_kept = true
+  if call("HLEN", q.lane_out) >= MANY then
+    call("HSET", q.lane_out, "", LONG)
+    call("HDEL", q.lane_out, "")
+  end
+end
+
 -- Who is out of each of these lanes, which are not open.
 local function out_texts(q, names, count)
   if count == 1 then
     return { call("HGET", q.lane_out, names[1]) }
+  end
+  if count >= MANY and not q.lane_out_kept then
+    index_out(q)
   end
   return call("HMGET", q.lane_out, unpack(names, 1, count))
 end
@@ -208,13 +227,13 @@ end
 -- The call has not touched the lane, and it has nothing of its own: who is out is all there is to know.
 function lane_state.is_untouched(q, name)
   local known = q.known_lanes
-  return not (known and known[name]) and not handed_text(q, name) and not lane_rules.of(q).uses_own
+  return not (known and known[name]) and handovers.of(q)[name] == nil and not lane_rules.of(q).uses_own
 end
 
 -- How many of these lanes, from the first on, this call has not touched.
 local function count_untouched(q, names, count)
   -- Mostly it has not touched any.
-  for i = 1, (q.known_lanes or q.lane_books) and count or 0 do
+  for i = 1, (q.known_lanes or q.handed_count > 0) and count or 0 do
     if not lane_state.is_untouched(q, names[i]) then
       return i - 1
     end
@@ -228,11 +247,6 @@ function lane_state.check_hand_over(q, names, ids, first, count)
   lane_state.check_keys(q)
   count = lane_rules.of(q).hands_over and count_untouched(q, names, count) or 0
   return lane_state.count_alone(q, names, ids, first, count)
-end
-
--- The lane, which is not open, has this job out now, or nobody and nothing left.
-function lane_state.hand_over(q, name, id)
-  books(q).handed[name] = id and text_of_one(id) or ""
 end
 
 -- Check: all that it has to write when one comes or comes back.

@@ -1,6 +1,7 @@
 -- What a call has to say of its lanes, written when it ends: a batch that moves a hundred lanes on writes a handful of
 -- commands for all of them.
 
+local handovers = require("lib.lane_handovers")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local signals = require("lib.signals")
@@ -10,17 +11,25 @@ local lane_writing = {}
 -- Values in one command; Lua refuses to unpack much more than this.
 local BATCH = 1000
 
+local function push(q, ids, first, last)
+  for from = first, last, BATCH do
+    call("LPUSH", q.wait, unpack(ids, from, math.min(from + BATCH - 1, last)))
+  end
+end
+
 -- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
 function lane_writing.push_all(q)
-  local kept = q.lane_books
-  if not kept or kept.pushed_count == 0 then
+  local kept, shown, followed = q.lane_books, q.shown_count, q.followed_count
+  local pushed = kept and kept.pushed_count or 0
+  if pushed == 0 and followed == shown then
     return
   end
-  local ids, last = kept.pushed, kept.pushed_count
-  kept.pushed_count = 0
-  for first = 1, last, BATCH do
-    call("LPUSH", q.wait, unpack(ids, first, math.min(first + BATCH - 1, last)))
+  if pushed > 0 then
+    kept.pushed_count = 0
+    push(q, kept.pushed, 1, pushed)
   end
+  q.shown_count = followed
+  push(q, handovers.followers, shown + 1, followed)
   signals.work(q)
 end
 
@@ -44,6 +53,7 @@ end
 local waiting, gone = {}, {}
 local out, none_out, listed, ended = {}, {}, {}, {}
 
+-- Who waits now and who does not; and those who follow in their lanes, unless they have come back since.
 local function write_waiting(q, scores)
   local count_in, count_out = 0, 0
   for id, score in pairs(scores) do
@@ -55,6 +65,13 @@ local function write_waiting(q, scores)
       gone[count_out] = id
     end
   end
+  local followers = handovers.followers
+  for i = 1, q.followed_count do
+    if not scores[followers[i]] then
+      count_out = count_out + 1
+      gone[count_out] = followers[i]
+    end
+  end
   if count_in > 0 then
     put_out(write.add, q.lane_waiting, waiting, count_in)
   end
@@ -63,17 +80,23 @@ local function write_waiting(q, scores)
   end
 end
 
+-- What a call has to say that has opened no lane.
+local NOTHING = { waiting = {}, changed = {} }
+
 local function is_alive(lane)
   return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
 end
 
-local function write_lanes(q, changed, handed)
+local function write_lanes(q, changed)
   local count_out, count_none, count_listed, count_ended = 0, 0, 0, 0
-  for name, text in pairs(handed) do
-    if text ~= "" then
-      out[count_out + 1], out[count_out + 2] = name, text
+  local names, next_of, text_of_one = handovers.names, handovers.of(q), lane_state.text_of_one
+  for i = 1, q.handed_count do
+    local name = names[i]
+    local id = next_of[name]
+    if id then
+      out[count_out + 1], out[count_out + 2] = name, text_of_one(id)
       count_out = count_out + 2
-    else
+    elseif id == false then
       count_none, count_ended = count_none + 1, count_ended + 1
       none_out[count_none], ended[count_ended] = name, name
     end
@@ -106,6 +129,8 @@ local function write_lanes(q, changed, handed)
     put_out(write.add, q.lanes, listed, count_listed)
   end
   if count_none + count_ended > 0 then
+    -- Perhaps the last ones, and with them the hash and its index.
+    q.lane_out_kept = false
     put_out(write.unset, q.lane_out, none_out, count_none)
     put_out(write.remove, q.lanes, ended, count_ended)
     if lane_rules.of(q).uses_held then
@@ -117,13 +142,11 @@ end
 -- Settle of the whole call: writes down who is out, who waits, and which lanes there are. A lane with nobody left,
 -- neither out nor resting, leaves nothing behind; one that is stopped stays listed, or nobody would find it.
 function lane_writing.flush(q)
-  local kept = q.lane_books
-  if kept then
-    lane_writing.push_all(q)
-    q.lane_books = false
-    write_waiting(q, kept.waiting)
-    write_lanes(q, kept.changed, kept.handed)
-  end
+  local kept = q.lane_books or NOTHING
+  lane_writing.push_all(q)
+  write_waiting(q, kept.waiting)
+  write_lanes(q, kept.changed)
+  q.lane_books, q.handed_count, q.followed_count, q.shown_count = false, 0, 0, 0
 end
 
 return lane_writing

@@ -8,12 +8,14 @@
 -- them: by the time they came to rest, and below zero while they wait for their time.
 
 local clock = require("lib.clock")
+local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
 local leases = require("lib.leases")
+local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
 local lanes = {}
@@ -158,7 +160,7 @@ local unknown_names, unknown_ids, unknown_at = {}, {}, {}
 -- Check: the usual case of the gate: the job is out and nothing speaks against it.
 function lanes.is_free(q, name, id)
   local released = q.lane_released
-  if released and released[id] then
+  if handovers.of(q)[name] == id or released and released[id] then
     return true
   end
   return lane_state.is_out_alone(q, name, id)
@@ -167,11 +169,10 @@ end
 -- The same for `count` jobs from `ids[at]` on, each `step` further, and their lanes (false for none): how many of them are
 -- free, from the first on.
 function lanes.count_free(q, names, ids, at, step, count)
-  local released = q.lane_released
-  local asked = 0
+  local released, next_of, asked = q.lane_released, handovers.of(q), 0
   for i = 1, count do
-    local name, id = names[i], ids[at + (i - 1) * step]
-    if name and not (released and released[id]) then
+    local name, id = names[i], ids[at]
+    if name and next_of[name] ~= id and not (released and released[id]) then
       if lane_state.is_untouched(q, name) then
         asked = asked + 1
         unknown_names[asked], unknown_ids[asked], unknown_at[asked] = name, id, i
@@ -180,6 +181,7 @@ function lanes.count_free(q, names, ids, at, step, count)
         break
       end
     end
+    at = at + step
   end
   local among = lane_state.count_alone(q, unknown_names, unknown_ids, 1, asked)
   return among < asked and unknown_at[among + 1] - 1 or count
@@ -235,50 +237,79 @@ end
 local function hand_over_to(q, name, next_id)
   for _ = 1, MOST_GHOSTS do
     if not next_id or make_ready(q, next_id) then
-      lane_state.hand_over(q, name, next_id)
+      handovers.note(q, name, next_id or false)
       return
     end
     next_id = lane_state.pop_first(q, keys.lane(q, name))
   end
   -- Nobody is out and perhaps some rest: opened, the lane stays listed, and its upkeep goes on with it.
-  lane_state.hand_over(q, name, nil)
+  handovers.note(q, name, false)
   lane_state.open(q, name)
 end
 
 -- The next of each lane, by its number, and the records of those that there are. Kept from call to call, only as many as
 -- are counted belong to this one.
 local successors, records = {}, {}
+-- The lane whose next one is being taken, and how many were found: also where that failed.
+local popping, found = 0, 0
+
+local function pop_from(q, names, first, count)
+  local lane_prefix, job_prefix, id_of = keys.lane(q, ""), keys.job(q, ""), lane_state.id_of
+  for i = first, count do
+    popping, successors[i] = i, false
+    local member = call("ZPOPMIN", lane_prefix .. names[i])[1]
+    if member then
+      local id = id_of(member)
+      found = found + 1
+      successors[i], records[found] = id, job_prefix .. id
+    end
+  end
+end
+
+-- Takes the next of each lane from its rest. A key that holds something else has nobody resting; any other trouble is
+-- told when all are taken.
+local function pop_all(q, names, count)
+  local trouble
+  popping, found = 0, 0
+  while popping < count do
+    local is_done, err = pcall(pop_from, q, names, popping + 1, count)
+    trouble = trouble or not is_done and not shapes.is_wrong_type(err) and err or nil
+  end
+  return trouble
+end
 
 -- Whether none of them has a priority and all have a record: then nobody has to look at them one by one. What lies in the
 -- place of a record and is none is dropped by the fetch that meets it, and the upkeep goes on with its lane.
-local function are_plain(q, count)
-  return not lane_rules.of(q).uses_priority and (count == 0 or call("EXISTS", unpack(records, 1, count)) == count)
+local function are_plain(q)
+  return not lane_rules.of(q).uses_priority and (found == 0 or call("EXISTS", unpack(records, 1, found)) == found)
+end
+
+local function hand_over_one(q, name, next_id)
+  if next_id then
+    lane_state.set_waiting(q, next_id, false)
+  end
+  hand_over_to(q, name, next_id)
 end
 
 -- Settle: the only ones that were out of these lanes have completed and the next ones go, after `lanes.check_hand_over`.
 -- A lane that cannot be moved on does not keep the others; its upkeep goes on with it.
 function lanes.hand_over(q, names, count)
-  local found, trouble = 0, nil
-  for i = 1, count do
-    local is_read, next_id = pcall(lane_state.pop_first, q, keys.lane(q, names[i]))
-    successors[i] = is_read and next_id or false
-    trouble = trouble or not is_read and next_id
-    if successors[i] then
-      found = found + 1
-      records[found] = keys.job(q, next_id)
+  local trouble = pop_all(q, names, count)
+  local is_known, is_plain = pcall(are_plain, q)
+  trouble = trouble or not is_known and is_plain or nil
+  if is_known and is_plain then
+    for i = 1, count do
+      local next_id = successors[i]
+      handovers.note(q, names[i], next_id)
+      if next_id then
+        handovers.follow(q, next_id)
+      end
     end
-  end
-  local is_known, is_plain = pcall(are_plain, q, found)
-  trouble = trouble or not is_known and is_plain
-  local priority = is_known and is_plain and 0 or nil
-  for i = 1, count do
-    local next_id = successors[i]
-    if next_id and priority then
-      make_ready(q, next_id, priority)
-      lane_state.hand_over(q, names[i], next_id)
-    else
-      local is_done, err = pcall(hand_over_to, q, names[i], next_id)
-      trouble = trouble or not is_done and err
+    q.lanes_moved_on = q.lanes_moved_on + found
+  else
+    for i = 1, count do
+      local is_done, err = pcall(hand_over_one, q, names[i], successors[i])
+      trouble = trouble or not is_done and err or nil
     end
   end
   if trouble then

@@ -2,7 +2,6 @@
 -- are read as values in a known order: that costs less than names and values, and less to send.
 
 local jobs = require("lib.jobs")
-local queue = require("lib.queue")
 
 local new_jobs = {}
 
@@ -42,14 +41,14 @@ end
 -- Name, data, options, timestamp, delay and priority, and lane, place and sequence ("" for none) of one in a lane. One
 -- without a lane has an empty text behind them: the number of values is odd, which that of names and values never is.
 -- Nil where there is no such job; its lane comes along.
-local function read_values(q, key)
+local function read_values(key, has_lanes)
   local row
-  if queue.settings(q).lanes then
-    row = jobs.fields_at(key, "name", "data", "opts", "timestamp", "delay", "priority", LANE, ORDER, SEQUENCE)
+  if has_lanes then
+    row = call("HMGET", key, "name", "data", "opts", "timestamp", "delay", "priority", LANE, ORDER, SEQUENCE)
   else
-    row = jobs.fields_at(key, "name", "data", "opts", "timestamp", "delay", "priority")
+    row = call("HMGET", key, "name", "data", "opts", "timestamp", "delay", "priority")
   end
-  if not row or not (row[1] and row[2] and row[3] and row[4] and row[5] and row[6]) then
+  if not (row[1] and row[2] and row[3] and row[4] and row[5] and row[6]) then
     return nil
   end
   local lane = row[7]
@@ -66,10 +65,10 @@ end
 local expects_new = true
 
 -- Such a job's record, the size of its payload and its lane (nil for none); or nil. Behind them the whole record, where
--- it was read. `peeked` is that record, where it was read before.
-function new_jobs.read(q, key, peeked)
+-- it was read. `peeked` is that record, where it was read before. Fails where the key holds something else.
+function new_jobs.read(key, has_lanes, peeked)
   if expects_new and not peeked then
-    local row, lane = read_values(q, key)
+    local row, lane = read_values(key, has_lanes)
     if row then
       return row, #row[2], lane
     end

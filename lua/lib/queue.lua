@@ -13,7 +13,7 @@ local contexts, context_count = {}, 0
 local read_of = {}
 
 -- What one call knows of a queue. Every field stands here, but for the names of keys and what is kept on purpose
--- (`adding_kept`): a call finds nothing else that another has left.
+-- (`adding_kept`, `lane_out_kept`): a call finds nothing else that another has left.
 local function clear(q)
   -- lib.queue, lib.events, lib.shapes: what this call has read
   q.settings_read = false
@@ -41,12 +41,15 @@ local function clear(q)
   q.ended_count = 0
   q.claiming = false
   q.adding = false
-  -- lib.lane_state, lib.lanes
+  -- lib.lane_state, lib.lanes, lib.lane_handovers
   q.are_lanes_checked = false
   q.known_lanes = false
   q.lane_books = false
   q.lane_released = false
   q.lanes_moved_on = 0
+  q.handed_count = 0
+  q.followed_count = 0
+  q.shown_count = 0
   -- what it has done, and who has to hear of it
   q.has_finished = false
   q.has_work = false
@@ -79,7 +82,7 @@ local function context(root)
   if context_count == MOST_ROOTS then
     contexts, read_of, context_count = {}, {}, 0
   end
-  local q = { root = root, now = 0, now_text = "", adding_kept = false }
+  local q = { root = root, now = 0, now_text = "", adding_kept = false, lane_out_kept = false }
   clear(q)
   contexts[root], context_count = q, context_count + 1
   return setmetatable(q, FIELDS)

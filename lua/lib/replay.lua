@@ -98,7 +98,7 @@ local function settle(q)
     for _, member in pairs(q.family) do
       pcall(lane_writing.flush, member)
     end
-  elseif q.lane_books then
+  elseif q.lane_books or q.handed_count > 0 then
     pcall(lane_writing.flush, q)
   end
   pcall(signals.flush, q)

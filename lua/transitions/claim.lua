@@ -23,6 +23,7 @@ local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local limits = require("lib.limits")
 local new_jobs = require("lib.new_jobs")
+local queue = require("lib.queue")
 local shapes = require("lib.shapes")
 
 local LOCK, NO_LEASE = keys.tail.lock, leases.none
@@ -135,29 +136,48 @@ local function start(q, arg, count, started, is_fresh_run, outcome)
   end
 end
 
--- Check: how many from this one on have never run and may start now; behind them, the record of the one that is something
--- else. What their payload leaves of the room comes along.
-local function count_fresh(q, arg)
+-- How many of them there are so far.
+local chosen_count = 0
+
+-- Reads those from this one on that have never run, as far as the room goes; the record of the one behind them that is
+-- something else, and whether any has a lane.
+local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
-  local prefix, count, peeked, has_lanes = keys.job(q, ""), 0, arg.peeked, false
-  local id, other = ids[at], nil
+  local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
+  local has_lanes, is_in_lane = queue.settings(q).lanes, false
+  local count, id = 0, ids[at]
   rooms[0] = room
   while id and room > 0 do
     local key = prefix .. id
-    local row, bytes, lane, flat = new_jobs.read(q, key, peeked)
-    peeked = false
+    local row, bytes, lane, flat = read(key, has_lanes, peeked)
     if not row then
-      other = flat
-      break
+      return flat, is_in_lane
     end
-    count, at = count + 1, at + step
-    room = room - bytes
+    peeked = false
+    count, at, room = count + 1, at + step, room - bytes
     chosen_keys[count], chosen[count], chosen_lanes[count], rooms[count] = key, row, lane or false, room
-    has_lanes = has_lanes or lane
+    chosen_count = count
+    is_in_lane = is_in_lane or lane
     id = ids[at]
   end
-  if has_lanes then
-    local free = lanes.count_free(q, chosen_lanes, ids, arg.at, step, count)
+  return nil, is_in_lane
+end
+
+-- Check: how many from this one on have never run and may start now; behind them, the record of the one that is something
+-- else. What their payload leaves of the room comes along.
+local function count_fresh(q, arg)
+  chosen_count = 0
+  local is_read, other, is_in_lane = pcall(choose, q, arg)
+  if not is_read then
+    -- A key that holds something else is no job, and costs nobody else anything.
+    if not shapes.is_wrong_type(other) then
+      error(other, 0)
+    end
+    other, is_in_lane = nil, true
+  end
+  local count = chosen_count
+  if is_in_lane then
+    local free = lanes.count_free(q, chosen_lanes, arg.job_ids, arg.at, arg.step, count)
     if free < count then
       for number = free + 1, count do
         chosen[number] = false
@@ -165,7 +185,7 @@ local function count_fresh(q, arg)
       return free, rooms[free], jobs.read_at(chosen_keys[free + 1])
     end
   end
-  return count, room, other
+  return count, rooms[count], other
 end
 
 -- It has begun and somebody holds it: its id was put here while it runs. A lock alone does not say so, for it may have been

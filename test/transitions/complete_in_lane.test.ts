@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { pushCompleteInLane } from '../../src/store/generated/engine.ts';
+import { exchangeCall, pushCompleteInLane } from '../../src/store/generated/engine.ts';
 import { type Changes, events, fields, gone, hash, list, scored, zset } from '../support/expected.ts';
 import { type Command, crowd, job, lane, laneFields, laneMember, NOW, usedQueue } from '../support/given.ts';
-import { completion, edgeOf, finishing, seenInLane } from './edges.ts';
+import { completion, edgeOf, finishing, items, noFetch, seenInLane } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -27,11 +27,9 @@ const inLanes = (...ids: [string, ...string[]][]): Command[] =>
     ...lane({ name: `lane ${id}`, out: [id], resting }),
     ...job('active', { id, fields: laneFields('5', '1', `lane ${id}`) }),
   ]);
-const completing = (...ids: string[]) =>
-  finishing(
-    pushCompleteInLane,
-    ...ids.map((jobId) => ({ ...completion, ...seenInLane, jobId, lane: `lane ${jobId}` })),
-  );
+const ends = (ids: string[]) =>
+  ids.map((jobId) => ({ ...completion, ...seenInLane, jobId, lane: `lane ${jobId}` }));
+const completing = (...ids: string[]) => finishing(pushCompleteInLane, ...ends(ids));
 
 describe('complete_in_lane: active -> completed', () => {
   const edge = edgeOf('complete_in_lane');
@@ -89,5 +87,29 @@ describe('complete_in_lane: active -> completed', () => {
     expect((after['q:wait']!.value as string[]).sort()).toEqual(['a3', 'b2']);
     expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a3', 'lane b': '2:b2' });
     expect(after['q:de']).toBeUndefined();
+  });
+
+  it('many lanes are found by an index, and nothing else is left of that', async () => {
+    const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
+    await tables.given([...usedQueue(), ...inLanes(['z'], ...names.map((id): [string, string] => [id, `${id}+`]))]);
+    // Whether there is one is asked again after the end of a lane.
+    expect((await tables.run(completing('z')))[0]).toEqual([]);
+    expect((await tables.run(completing(...names)))[0]).toEqual([]);
+    expect((await tables.keyspace())['q:meta:lane-out']!.value).toEqual(
+      Object.fromEntries(names.map((id) => [`lane ${id}`, `3:${id}+`])),
+    );
+    expect(await tables.admin.object('ENCODING', 'bull:q:meta:lane-out')).toBe('hashtable');
+  });
+
+  it('the lanes that a worker moves on are its own to go on with, and half of what else is ready', async () => {
+    const others = ['o1', 'o2', 'o3', 'o4'].flatMap((id) => job('waiting', { id }));
+    await tables.given([...usedQueue(), ...inLanes(['a', 'a2'], ['b', 'b2']), ...others]);
+    const argv = exchangeCall.encode(
+      { ...noFetch, fetchCount: 9, token: 'mine:2' },
+      items(pushCompleteInLane, ...ends(['a', 'b'])),
+    );
+    const [, records] = await tables.run({ call: exchangeCall, argv });
+    expect(records).toHaveLength(2 * 4);
+    expect((await tables.keyspace())['q:active']!.value).toHaveLength(4);
   });
 });

@@ -1,0 +1,51 @@
+-- Lanes that a call hands over from the one job that was out to the next, without opening them: so nearly every job of a
+-- lane ends. They are kept apart from those that were opened, as lists, because a batch has up to a hundred of them.
+--
+-- The lists are kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to
+-- this call (`q.handed_count`, `q.followed_count`), and to one queue: a call ends jobs of the queue that it is made for.
+
+local handovers = {}
+
+-- The lanes in their order, and by its name who is out of a lane now; false for nobody.
+local names, next_of = {}, {}
+-- The jobs that have left their rest, in the order in which they go: they follow those that have ended.
+local followers = {}
+-- How many lanes the last call has left behind.
+local left_behind = 0
+local NONE = {}
+
+handovers.names, handovers.followers = names, followers
+
+-- Who is out of the lanes that this call has handed over, by name; false for nobody, nil for other lanes. To be asked for
+-- anew after whatever may hand over.
+function handovers.of(q)
+  return q.handed_count > 0 and next_of or NONE
+end
+
+-- The lane has this job out now, or (false) nobody and nothing left. No lane twice in a call, unless it was forgotten.
+function handovers.note(q, name, id)
+  local count = q.handed_count
+  if count == 0 then
+    for i = 1, left_behind do
+      next_of[names[i]] = nil
+    end
+  end
+  count = count + 1
+  names[count], next_of[name] = name, id
+  q.handed_count, left_behind = count, count
+end
+
+-- The lane is opened: what is to be written of it is written with the others that were.
+function handovers.forget(q, name)
+  if q.handed_count > 0 then
+    next_of[name] = nil
+  end
+end
+
+-- The job has left its rest and is ready.
+function handovers.follow(q, id)
+  local count = q.followed_count + 1
+  followers[count], q.followed_count = id, count
+end
+
+return handovers
