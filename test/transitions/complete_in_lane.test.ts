@@ -91,7 +91,10 @@ describe('complete_in_lane: active -> completed', () => {
 
   it('many lanes are found by an index, and nothing else is left of that', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
-    await tables.given([...usedQueue(), ...inLanes(['z'], ...names.map((id): [string, string] => [id, `${id}+`]))]);
+    await tables.given([
+      ...usedQueue(),
+      ...inLanes(['z'], ...names.map((id): [string, string] => [id, `${id}+`])),
+    ]);
     // Whether there is one is asked again after the end of a lane.
     expect((await tables.run(completing('z')))[0]).toEqual([]);
     expect((await tables.run(completing(...names)))[0]).toEqual([]);
