@@ -10,8 +10,9 @@ import { refusal } from '../store/replies.ts';
 export interface ExchangerSettings extends FetchTerms {
   /** How many jobs could start now; called when a call is about to be sent. */
   readonly freeSlots: () => number;
-  /** How many jobs may be held without a slot, and how many are. */
+  /** How many jobs may be held without a slot, how many are worth being fetched, and how many are held. */
   readonly mostAhead: () => number;
+  readonly fewestAhead: () => number;
   readonly heldCount: () => number;
   /** A call was answered after so many milliseconds. */
   readonly onCall: (ms: number) => void;
@@ -21,7 +22,7 @@ export interface ExchangerSettings extends FetchTerms {
   readonly mostPerFetch: () => number;
   /** A token for the jobs of one fetch. */
   readonly nextToken: () => string;
-  /** Jobs to start; their leases are no older than `leasedAt`, on the monotonic clock. */
+  /** What a fetch has brought, if anything; the leases are no older than `leasedAt`, on the monotonic clock. */
   readonly onJobs: (records: readonly JobRecord[], token: string, leasedAt: number) => void;
   /** A fetch has been answered, with or without jobs. */
   readonly onFetched: (exchange: Exchange) => void;
@@ -85,6 +86,11 @@ export class Exchanger {
     return this.#requested;
   }
 
+  /** A call on its way may bring jobs. */
+  get isFetching(): boolean {
+    return this.#requested + this.#requestedAhead > 0;
+  }
+
   /** Nothing is asked for and no answer with jobs is on its way. */
   get isQuiet(): boolean {
     return this.#requested === 0 && !this.#wantsWork && this.#finishes.length === 0;
@@ -146,6 +152,7 @@ export class Exchanger {
   // Half of them, for the same reason as of the slots.
   #shareAhead(mostAhead: number, wanted: number): number {
     const room = mostAhead - this.#requestedAhead - this.#settings.heldCount();
+    if (room < this.#settings.fewestAhead()) return 0;
     return Math.max(0, Math.min(room, Math.ceil(mostAhead / 2), MOST_PER_CALL - wanted));
   }
 
@@ -213,7 +220,7 @@ export class Exchanger {
     const { exchange, fetchCount, aheadCount, token } = answer;
     this.#requested -= fetchCount;
     this.#requestedAhead -= aheadCount;
-    if (jobs.length > 0) this.#settings.onJobs(jobs, token, leasedAt);
+    if (fetchCount + aheadCount > 0) this.#settings.onJobs(jobs, token, leasedAt);
     if (exchange.trouble) this.#settings.onError(exchange.trouble);
     else if (fetchCount > 0) {
       // A full answer, or one cut short on purpose, means that there may be more.

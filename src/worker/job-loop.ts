@@ -47,6 +47,8 @@ export class JobLoop {
   #isPaused = false;
   #isStopped = false;
   #isDrained = false;
+  /** What is held goes back as soon as no fetch is on its way. */
+  #isReturning = false;
 
   constructor(
     host: JobHost & { readonly id: string; readonly finishSettings: FinishSettings },
@@ -62,7 +64,7 @@ export class JobLoop {
     this.#lookahead = new Lookahead({
       // A job that is held when its worker dies has stalled, which must not be the end of it.
       isAllowed: options.fetchAhead && options.maxStalledCount > 0 && options.limiter === null,
-      onOverdue: (held) => this.#giveBack(held),
+      onOverdue: () => this.#returnHeld(),
     });
     this.#exchanger = new Exchanger(host.leases, {
       leaseMs: options.lockDuration,
@@ -70,6 +72,7 @@ export class JobLoop {
       limiter: options.limiter,
       freeSlots: () => this.#freeSlots(),
       mostAhead: () => (this.#mayFetch ? this.#lookahead.target(this.#concurrency) : 0),
+      fewestAhead: () => (this.#isOneByOne ? this.#lookahead.target(1) / 2 : 1),
       heldCount: () => this.#lookahead.heldCount,
       onCall: (ms) => this.#lookahead.noteCall(ms),
       isAnyRunning: () => this.slots.busy > 0,
@@ -132,7 +135,7 @@ export class JobLoop {
   /** Fetches no more; waits for running jobs if asked. */
   async pause(waitsForJobs: boolean): Promise<void> {
     this.#isPaused = true;
-    this.#giveBack(this.#lookahead.takeAll());
+    this.#returnHeld();
     if (!waitsForJobs) return;
     // A fetch on its way may still bring jobs.
     await this.#exchanger.settle();
@@ -192,8 +195,7 @@ export class JobLoop {
     this.#isStopped = true;
     this.#holdOff.stop();
     this.#fetcher.stop();
-    this.#lookahead.stop();
-    this.#giveBack(this.#lookahead.takeAll());
+    this.#returnHeld();
     return this.#fetcher.isOnDuty;
   }
 
@@ -220,6 +222,15 @@ export class JobLoop {
     );
   }
 
+  get #isOneByOne(): boolean {
+    return this.#concurrency === 1;
+  }
+
+  // One at a time, the next begins when the queue has the outcome of the one before.
+  get #mayStart(): boolean {
+    return this.#isOneByOne ? this.slots.inHand.size === 0 : this.slots.busy < this.#concurrency;
+  }
+
   #freeSlots(): number {
     if (!this.#mayFetch) return 0;
     return this.#concurrency - this.slots.busy - this.#lookahead.heldCount - this.#exchanger.requested;
@@ -227,15 +238,12 @@ export class JobLoop {
 
   #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
     const heldAt = performance.now();
-    const left: HeldJob[] = [];
     for (const record of records) {
       const held = { record, token, leasedAt, heldAt };
-      if (this.#host.closing) left.push(held);
-      else if (this.slots.busy < this.#concurrency) this.#startJob(held);
-      else if (this.#mayFetch) this.#lookahead.hold(held);
-      else left.push(held);
+      if (this.#mayStart && !this.#host.closing && this.#lookahead.heldCount === 0) this.#startJob(held);
+      else this.#lookahead.hold(held);
     }
-    if (left.length > 0) this.#giveBack(left);
+    if (this.#isReturning || !this.#mayFetch) this.#returnHeld();
   }
 
   #startJob({ record, token, leasedAt }: HeldJob): void {
@@ -246,18 +254,24 @@ export class JobLoop {
 
   // A slot has become free.
   #startHeld(): void {
-    while (this.slots.busy < this.#concurrency) {
-      const held = this.#lookahead.take();
-      if (!held) return;
+    while (this.#mayStart) {
+      const { first } = this.#lookahead;
+      if (!first) return;
       // The process stood still meanwhile: the job may be running elsewhere by now.
-      if (performance.now() - held.leasedAt > this.#options.lockDuration / 4) this.#giveBack([held]);
-      else this.#startJob(held);
+      if (performance.now() - first.leasedAt > this.#options.lockDuration / 4) {
+        this.#returnHeld();
+        return;
+      }
+      this.#startJob(this.#lookahead.take()!);
     }
   }
 
-  // The first one last: what is given back runs next.
-  #giveBack(held: readonly HeldJob[]): void {
-    for (const { record, token } of [...held].reverse()) {
+  // All together, with what a fetch on its way may bring: one after the other they would change places. The first one
+  // last, because what is given back runs next.
+  #returnHeld(): void {
+    this.#isReturning = this.#exchanger.isFetching;
+    if (this.#isReturning) return;
+    for (const { record, token } of [...this.#lookahead.takeAll()].reverse()) {
       const finish = givingBack(record.id, token, record.attemptsStarted === 1 ? 'unbegun' : 'interrupted');
       this.#exchanger.finish(finish).catch(this.#events.onLeftover);
     }
@@ -321,13 +335,14 @@ export class JobLoop {
 
   #noteTrouble(error: Error): void {
     this.#events.onError(error);
+    if (this.#isReturning) this.#returnHeld();
     if (!this.#host.closing)
       this.#holdOff.start(Math.min(this.#options.runRetryDelay, PAUSE_AFTER_TROUBLE_MS));
   }
 
   #waitForLimit(ms: number): void {
     this.#holdOff.start(Math.min(ms, this.#options.maximumRateLimitDelay));
-    this.#giveBack(this.#lookahead.takeAll());
+    this.#returnHeld();
   }
 
   async #readLimit(): Promise<void> {

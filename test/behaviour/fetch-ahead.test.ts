@@ -60,38 +60,41 @@ async function untilStuck(concurrency: number, opts: Partial<WorkerOptions> = {}
 const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => `j${first + i}`);
 
 describe('a worker with quick handlers', () => {
-  it('takes jobs ahead, and gives them back as new when no slot becomes free', async () => {
-    const { queue, started, release } = await untilStuck(4);
-    // Those ahead are its own for a moment, then nobody's.
-    await eventually(async () => expect(await queue.getActiveCount()).toBe(4));
-    expect(await queue.getWaitingCount()).toBe(BEHIND);
-    const back = (await queue.getJobs(['waiting'], 0, -1, true)).map(({ id }) => id);
-    expect(back).toEqual(idsFrom(QUICK + 4, BEHIND));
-    for (const job of await queue.getJobs(['waiting'], 0, -1))
-      expect(job).toMatchObject({ attemptsStarted: 0, processedOn: undefined, stalledCounter: 0 });
-    const events = await bundle.server.admin.xrange(`bull:${queue.name}:events`, '-', '+');
-    const returned = events.filter(([, row]) => row.includes('waiting') && row.includes('active'));
-    expect(returned.length).toBeGreaterThan(0);
+  it.each([1, 4])(
+    'takes jobs ahead at concurrency %i, and gives them back as new when no slot becomes free',
+    async (slots) => {
+      const { queue, started, release } = await untilStuck(slots);
+      // Those ahead are its own for a moment, then nobody's.
+      await eventually(async () => expect(await queue.getActiveCount()).toBe(slots));
+      expect(await queue.getWaitingCount()).toBe(BEHIND);
+      const back = (await queue.getJobs(['waiting'], 0, -1, true)).map(({ id }) => id);
+      expect(back).toEqual(idsFrom(QUICK + slots, BEHIND));
+      for (const job of await queue.getJobs(['waiting'], 0, -1))
+        expect(job).toMatchObject({ attemptsStarted: 0, processedOn: undefined, stalledCounter: 0 });
+      const events = await bundle.server.admin.xrange(`bull:${queue.name}:events`, '-', '+');
+      const returned = events.filter(([, row]) => row.includes('waiting') && row.includes('active'));
+      expect(returned.length).toBeGreaterThan(0);
 
-    const other = bundle.worker(queue.name, async () => 'elsewhere', { concurrency: 4 });
-    await eventually(async () => expect(await queue.getWaitingCount()).toBe(0));
+      const other = bundle.worker(queue.name, async () => 'elsewhere', { concurrency: 4 });
+      await eventually(async () => expect(await queue.getWaitingCount()).toBe(0));
+      release();
+      await whenIdle(queue);
+      expect(started).toEqual(idsFrom(0, QUICK + slots));
+      expect(await queue.getCompletedCount()).toBe(QUICK + slots + BEHIND);
+      expect(await queue.getJob(`j${QUICK + slots}`)).toMatchObject({
+        attemptsStarted: 1,
+        attemptsMade: 1,
+        returnvalue: 'elsewhere',
+      });
+      expect(other.isRunning()).toBe(true);
+    },
+  );
+
+  it.each([1, 4])('of %i slots goes on with them in their order when one becomes free', async (slots) => {
+    const { queue, started, release } = await untilStuck(slots);
     release();
     await whenIdle(queue);
-    expect(started).toEqual(idsFrom(0, QUICK + 4));
-    expect(await queue.getCompletedCount()).toBe(QUICK + 4 + BEHIND);
-    expect(await queue.getJob(`j${QUICK + 4}`)).toMatchObject({
-      attemptsStarted: 1,
-      attemptsMade: 1,
-      returnvalue: 'elsewhere',
-    });
-    expect(other.isRunning()).toBe(true);
-  });
-
-  it('goes on with them in their order when a slot becomes free', async () => {
-    const { queue, started, release } = await untilStuck(4);
-    release();
-    await whenIdle(queue);
-    expect(started).toEqual(idsFrom(0, QUICK + 4 + BEHIND));
+    expect(started).toEqual(idsFrom(0, QUICK + slots + BEHIND));
   });
 
   it.each([
@@ -108,9 +111,9 @@ describe('a worker with quick handlers', () => {
     expect(await queue.getWaitingCount()).toBe(BEHIND);
   });
 
-  it('takes none where it runs one at a time, where it is told not to, or where a stall is the end', async () => {
+  it('takes none where it is told not to, or where a stall is the end', async () => {
     for (const [concurrency, opts] of [
-      [1, {}],
+      [1, { fetchAhead: false }],
       [3, { fetchAhead: false }],
       [3, { maxStalledCount: 0 }],
     ] as const) {
@@ -138,6 +141,30 @@ describe('a worker with quick handlers', () => {
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(3);
   });
+});
+
+it('at concurrency 1 the queue has the outcome of a job before the next begins', async () => {
+  const queue = bundle.queue();
+  await queue.addBulk(Array.from({ length: QUICK }, (_, n) => ({ name: 'quick', data: { n } })));
+  const states = new Set<string>();
+  let mostActive = 0;
+  let last: string | undefined;
+  bundle.worker(
+    queue.name,
+    async (job) => {
+      // Most of them return at once, or the worker would not take any ahead.
+      if (job.data.n % 7 === 0 && last) {
+        const [state, activeCount] = await Promise.all([queue.getJobState(last), queue.getActiveCount()]);
+        states.add(state);
+        mostActive = Math.max(mostActive, activeCount);
+      }
+      last = job.id;
+    },
+    { concurrency: 1 },
+  );
+  await whenIdle(queue);
+  expect([...states]).toEqual(['completed']);
+  expect(mostActive).toBeGreaterThan(1);
 });
 
 it('at concurrency 1 a job is completed before the next begins', async () => {

@@ -32,7 +32,7 @@ export interface WorkerOptions extends BaseOptions {
   concurrency?: number;
   /**
    * While handlers take milliseconds, takes a few jobs more than it can run at once (128 at most, for 50 ms at most), so
-   * that no slot waits for the next fetch. Never at concurrency 1. Default true.
+   * that no slot waits for the next fetch. At concurrency 1 a job is completed before the next begins. Default true.
    */
   fetchAhead?: boolean;
   /** Rate limit of the queue. Default: none. */
