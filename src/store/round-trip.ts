@@ -30,7 +30,8 @@ export class RoundTrip {
     return this.#quickestMs >= FAR_MS;
   }
 
+  /** As long as nothing is known of the way nobody waits for another: it may be long. */
   get mostInFlight(): number {
-    return this.isFar ? MOST_FAR : MOST_NEAR;
+    return this.isFar || this.#quickestMs === 0 ? MOST_FAR : MOST_NEAR;
   }
 }
