@@ -31,6 +31,8 @@ export interface ExchangerSettings extends FetchTerms {
 
 interface PendingFinish {
   readonly finish: Finish;
+  /** Of a job that goes back unbegun, with others. */
+  readonly isGoingBack: boolean;
   readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -63,6 +65,8 @@ export class Exchanger {
   readonly #waiters: (() => void)[] = [];
   readonly #answers: Answer[] = [];
   #finishes: PendingFinish[] = [];
+  /** How many of them go back. */
+  #goingBack = 0;
   /** Calls on their way. */
   #inFlight = 0;
   /** Calls on their way or answered and not yet acted upon. */
@@ -99,11 +103,19 @@ export class Exchanger {
   /** Resolves to the server's time when it has accepted it; rejects with the refusal. */
   finish(finish: Finish): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#finishes.push({ finish, resolve, reject });
+      this.#finishes.push({ finish, isGoingBack: false, resolve, reject });
       // Nobody else can finish in this turn: waiting for its end would only cost time.
       if (this.#settings.isAnyRunning()) this.schedule();
       else this.#send();
     });
+  }
+
+  /** All of them before anything is fetched: a fetch between them would bring the last ones first. */
+  giveBack(finishes: readonly Finish[], reject: (error: unknown) => void): void {
+    for (const finish of finishes)
+      this.#finishes.push({ finish, isGoingBack: true, resolve: () => {}, reject });
+    this.#goingBack += finishes.length;
+    this.#send();
   }
 
   /** There may be work: ask for it with the next call. */
@@ -140,12 +152,14 @@ export class Exchanger {
       const callCount = (isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight) - this.#inFlight;
       if (callCount <= 0) return;
       const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
-      const free = finishes.length > 0 || this.#wantsWork ? this.#settings.freeSlots() : 0;
+      if (this.#goingBack > 0) this.#goingBack -= finishes.filter(({ isGoingBack }) => isGoingBack).length;
+      const mayFetch = this.#goingBack === 0 && (finishes.length > 0 || this.#wantsWork);
+      const free = mayFetch ? this.#settings.freeSlots() : 0;
       const wanted = Math.max(0, Math.min(shareOf(free, callCount, isShort), this.#settings.mostPerFetch()));
       if (finishes.length === 0 && wanted === 0) return;
       // What one call may not ask for goes with the next, at once.
-      this.#wantsWork = wanted > 0 && wanted < free;
-      this.#exchange(finishes, wanted, mostAhead > 0 ? this.#shareAhead(mostAhead, wanted) : 0);
+      this.#wantsWork = mayFetch ? wanted > 0 && wanted < free : true;
+      this.#exchange(finishes, wanted, mayFetch && mostAhead > 0 ? this.#shareAhead(mostAhead, wanted) : 0);
     }
   }
 

@@ -238,12 +238,10 @@ export class JobLoop {
 
   #startJobs(records: readonly JobRecord[], token: string, leasedAt: number): void {
     const heldAt = performance.now();
-    for (const record of records) {
-      const held = { record, token, leasedAt, heldAt };
-      if (this.#mayStart && !this.#host.closing && this.#lookahead.heldCount === 0) this.#startJob(held);
-      else this.#lookahead.hold(held);
-    }
+    for (const record of records) this.#lookahead.hold({ record, token, leasedAt, heldAt });
+    if (!this.#host.closing) this.#startHeld();
     if (this.#isReturning || !this.#mayFetch) this.#returnHeld();
+    if (this.#lookahead.heldCount > 0) this.#lookahead.watch();
   }
 
   #startJob({ record, token, leasedAt }: HeldJob): void {
@@ -252,13 +250,13 @@ export class JobLoop {
     else void this.#execute(this.#executor!, running, poison);
   }
 
-  // A slot has become free.
+  // As many as there are free slots. Those before may have taken their time.
   #startHeld(): void {
     while (this.#mayStart) {
       const { first } = this.#lookahead;
       if (!first) return;
       // The process stood still meanwhile: the job may be running elsewhere by now.
-      if (performance.now() - first.leasedAt > this.#options.lockDuration / 4) {
+      if (performance.now() - first.heldAt > this.#options.lockDuration / 4) {
         this.#returnHeld();
         return;
       }
@@ -271,10 +269,12 @@ export class JobLoop {
   #returnHeld(): void {
     this.#isReturning = this.#exchanger.isFetching;
     if (this.#isReturning) return;
-    for (const { record, token } of [...this.#lookahead.takeAll()].reverse()) {
-      const finish = givingBack(record.id, token, record.attemptsStarted === 1 ? 'unbegun' : 'interrupted');
-      this.#exchanger.finish(finish).catch(this.#events.onLeftover);
-    }
+    const held = this.#lookahead.takeAll();
+    if (held.length === 0) return;
+    const finishes = held.map(({ record, token }) =>
+      givingBack(record.id, token, record.attemptsStarted === 1 ? 'unbegun' : 'interrupted'),
+    );
+    this.#exchanger.giveBack(finishes.reverse(), (error) => this.#events.onLeftover(error as Error));
   }
 
   async #startIteration(running: Running, poison: Error | undefined): Promise<void> {

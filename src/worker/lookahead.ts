@@ -8,8 +8,9 @@ import type { JobRecord } from '../store/codec.ts';
 export interface HeldJob {
   readonly record: JobRecord;
   readonly token: string;
-  /** On the monotonic clock. */
+  /** On the monotonic clock, as the next. */
   readonly leasedAt: number;
+  /** When it came, with a lease that would last. */
   readonly heldAt: number;
 }
 
@@ -77,6 +78,10 @@ export class Lookahead {
 
   hold(job: HeldJob): void {
     this.#held.push(job);
+  }
+
+  /** Some are held for longer than this turn. */
+  watch(): void {
     this.#timer ??= setTimeout(() => this.#look(), MOST_WAIT_MS);
   }
 
