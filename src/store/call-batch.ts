@@ -92,7 +92,7 @@ export abstract class CallBatch<Arg, By extends Asker> {
     this.#isScheduled = true;
     process.nextTick(() => {
       this.#isScheduled = false;
-      this.#send(this.#session.roundTrip.mostInFlight);
+      this.#send(this.#session.roundTrip.mostInFlightFor(this.#waitingJobs));
     });
   }
 

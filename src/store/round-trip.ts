@@ -8,6 +8,7 @@ const MOST_NEAR = 2;
 // One on the same machine within this: it is worth staying awake for.
 const AT_HAND_MS = 0.4;
 const MOST_FAR = 16;
+const FEW = 4;
 
 // A slow answer may mean a long way or a busy server: only the quickest of the last ones tell the way.
 const DRIFT = 0.005;
@@ -30,8 +31,15 @@ export class RoundTrip {
     return this.#quickestMs >= FAR_MS;
   }
 
-  /** As long as nothing is known of the way nobody waits for another: it may be long. */
   get mostInFlight(): number {
-    return this.isFar || this.#quickestMs === 0 ? MOST_FAR : MOST_NEAR;
+    return this.isFar ? MOST_FAR : MOST_NEAR;
+  }
+
+  /**
+   * The same for so many small wishes. As long as nothing is known of the way a few do not wait for another's answer: it
+   * may be long. Many make calls of a good size, and those set the pace of all that follow.
+   */
+  mostInFlightFor(count: number): number {
+    return this.#quickestMs === 0 && count <= FEW ? MOST_FAR : this.mostInFlight;
   }
 }

@@ -3,10 +3,13 @@ import { RoundTrip } from '../../src/store/round-trip.ts';
 
 it('near the server two calls are on their way, far from it many', () => {
   const near = new RoundTrip();
-  // Nothing is known of it yet: the first ones must not wait for each other on a long way.
-  expect(near.mostInFlight).toBeGreaterThan(2);
+  expect(near.mostInFlight).toBe(2);
+  // Nothing is known of it yet: a few must not wait for each other on a long way.
+  expect(near.mostInFlightFor(1)).toBeGreaterThan(2);
+  expect(near.mostInFlightFor(100)).toBe(2);
   for (let i = 0; i < 50; i++) near.note(0.3, true);
   expect(near.mostInFlight).toBe(2);
+  expect(near.mostInFlightFor(1)).toBe(2);
 
   const far = new RoundTrip();
   for (let i = 0; i < 50; i++) far.note(10, true);
