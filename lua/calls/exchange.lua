@@ -9,7 +9,7 @@
 --- @arg    max_bytes       int      the fetch ends after this much payload
 --- @arg    after_finish    flag     fetch only if all that was handed in was accepted
 --- @items  complete | complete_in_lane | fail | retry | delay | give_back | await_children
---- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching
+--- @reply  finishes that were refused or became something else (number, word, value), fetched, dropped ids, limited for ms, next due ms, is more ready, what went wrong in fetching; where there is nothing but fetched jobs, those alone
 local batch_claims = require("lib.batch_claims")
 local batch_ends = require("lib.batch_ends")
 local clock = require("lib.clock")

@@ -36,9 +36,10 @@ local function has_records_only(outcome)
   return known
 end
 
+-- Where they are all there is they are the reply: each text is read through once to be kept, and this one may be long.
 function exchange_outcome.render(_, outcome)
   if has_records_only(outcome) then
-    return "[[]," .. items.text(outcome.records) .. ',[],"0","0","",""]'
+    return items.text(outcome.records)
   end
   return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
     whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)

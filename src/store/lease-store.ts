@@ -33,6 +33,11 @@ export interface Exchange {
 
 type ExchangeReply = [string[], unknown[], string[], string, string, string, string];
 
+/** All parts of a reply. One that tells of fetched jobs alone is nothing but those: ids, which are text, and records. */
+export function exchangeParts(body: unknown[]): ExchangeReply {
+  return Array.isArray(body[0]) ? (body as ExchangeReply) : [[], body, [], '0', '0', '', ''];
+}
+
 /** Whose jobs a fetch gets, and on which terms. */
 export interface FetchTerms {
   /** Milliseconds. */
@@ -135,7 +140,7 @@ export class LeaseStore {
 }
 
 function readExchange({ body, at }: TimedReply, workerName: string): Exchange {
-  const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = body as ExchangeReply;
+  const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = exchangeParts(body);
   const jobs: JobRecord[] = [];
   for (let i = 0; i < fetched.length; i += 2) {
     const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);

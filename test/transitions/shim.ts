@@ -150,7 +150,7 @@ export async function runShim(client: Redis, { call, argv, root = ROOT }: Reques
     items: [string, string][];
   };
   return {
-    reply: outcome === 'ok' ? readReply(reply) : undefined,
+    reply: outcome === 'ok' ? readReply(call, reply) : undefined,
     error: outcome === 'ok' ? undefined : String(reply),
     steps: steps.map(([item, phase, command, isEffective]) => ({ item, phase, command, isEffective })),
     // An empty list comes out of cjson as an object.

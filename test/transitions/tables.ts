@@ -5,6 +5,9 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RedisClient } from '../../src/store/client.ts';
 import { Engine } from '../../src/store/engine.ts';
+import { exchangeCall } from '../../src/store/generated/engine.ts';
+import { exchangeParts } from '../../src/store/lease-store.ts';
+import type { EngineCall } from '../../src/store/lua-source.ts';
 import { readBody } from '../../src/store/replies.ts';
 import { type Changes, changed } from '../support/expected.ts';
 import { type Command, crowd, job, NOW, ROOT, type State, states } from '../support/given.ts';
@@ -48,9 +51,11 @@ export async function seed(client: Redis, commands: readonly Command[]): Promise
 }
 
 /** Word, time and body of a reply, the body taken apart as a client does it. */
-export function readReply(reply: unknown): [string, string, unknown[]] {
+export function readReply(call: EngineCall, reply: unknown): [string, string, unknown[]] {
   const [word, now, body] = reply as [string, string, unknown];
-  return word === 'ok' ? [word, now, readBody(body)] : (reply as [string, string, unknown[]]);
+  if (word !== 'ok') return reply as [string, string, unknown[]];
+  const parts = readBody(body);
+  return [word, now, call === exchangeCall ? exchangeParts(parts) : parts];
 }
 
 export function useTables(): Tables {
@@ -79,7 +84,10 @@ export function useTables(): Tables {
     send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return readReply(await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]));
+      return readReply(
+        request.call,
+        await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]),
+      );
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);
