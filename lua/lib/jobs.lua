@@ -104,12 +104,8 @@ function jobs.load(q, id)
 end
 
 -- Some fields of a record; nil where there is none. For reads that must not fail.
-function jobs.fields_at(key, ...)
-  return read("HMGET", key, ...)
-end
-
 function jobs.fields(q, id, ...)
-  return jobs.fields_at(keys.job(q, id), ...)
+  return read("HMGET", keys.job(q, id), ...)
 end
 
 -- Everything, as the flat list of fields and values that the server keeps; nil where there is nothing.

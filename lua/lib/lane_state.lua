@@ -5,51 +5,17 @@
 local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_out = require("lib.lane_out")
 local lane_rules = require("lib.lane_rules")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
 
 local lane_state = {}
 
+local text_of_one = lane_out.text_of_one
+
 -- Digits of the sequence at the start of a member. Text of one width sorts as the numbers do.
 local WIDTH = 16
-
--- Ids of any text, one after the other, each behind its length.
-local function ids_of(text)
-  local ids, at = {}, 1
-  while text and at <= #text do
-    local length, from = string.match(text, "^(%d+):()", at)
-    if not length then
-      break
-    end
-    at = from + tonumber(length)
-    ids[#ids + 1] = string.sub(text, from, at - 1)
-  end
-  return ids
-end
-
--- To print a number takes longer than all the rest of it.
-local HEAD = {}
-for length = 0, 64 do
-  HEAD[length] = length .. ":"
-end
-
-local function text_of_one(id)
-  return (HEAD[#id] or #id .. ":") .. id
-end
-
-lane_state.text_of_one = text_of_one
-
-function lane_state.text_of(ids)
-  if #ids == 1 then
-    return text_of_one(ids[1])
-  end
-  local parts = {}
-  for i, id in ipairs(ids) do
-    parts[i] = text_of_one(id)
-  end
-  return table.concat(parts)
-end
 
 -- What one lane has of its own: `p` paused, `h` halted, digits for its concurrency.
 local function read_own(lane, text)
@@ -77,15 +43,6 @@ local function books(q)
   return kept
 end
 
--- Who is out of a lane that is not open.
-local function out_text(q, name)
-  local handed_to = handovers.of(q)[name]
-  if handed_to == nil then
-    return call("HGET", q.lane_out, name)
-  end
-  return handed_to and text_of_one(handed_to) or ""
-end
-
 -- The lane as this call knows it. Nobody else writes meanwhile, so it is read once. `text` is who is out as it was
 -- read; most lanes never need it as a list.
 function lane_state.open(q, name)
@@ -95,7 +52,7 @@ function lane_state.open(q, name)
   end
   local rules = lane_rules.of(q)
   local handed_to = handovers.of(q)[name]
-  local text = out_text(q, name) or ""
+  local text = lane_out.read(q, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
     name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,
@@ -117,7 +74,7 @@ end
 -- Who is out, in the order in which they went.
 function lane_state.out(lane)
   if not lane.out then
-    lane.out = ids_of(lane.text)
+    lane.out = lane_out.ids_of(lane.text)
   end
   return lane.out
 end
@@ -132,7 +89,7 @@ function lane_state.is_out_alone(q, name, id)
   local known = q.known_lanes
   local lane = known and known[name]
   if not lane and not lane_rules.of(q).uses_own then
-    return out_text(q, name) == text_of_one(id)
+    return lane_out.read(q, name) == text_of_one(id)
   end
   lane = lane or lane_state.open(q, name)
   return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)
@@ -183,47 +140,6 @@ function lane_state.check_end(q, name)
   lane_state.open(q, name)
 end
 
--- So many lanes in one call are worth it.
-local MANY = 8
--- Longer than what a server keeps in a small hash.
-local LONG = "------------------------------------------------------------------------"
-
--- Write: a small hash is searched from its beginning for every lane. Given one long value, and be it for a moment, the
--- server finds its fields by an index from then on. It changes nothing that anybody can read.
-local function index_out(q)
-  q.lane_out_kept = true
-  if call("HLEN", q.lane_out) >= MANY then
-    call("HSET", q.lane_out, "", LONG)
-    call("HDEL", q.lane_out, "")
-  end
-end
-
--- Who is out of each of these lanes, which are not open.
-local function out_texts(q, names, count)
-  if count == 1 then
-    return { call("HGET", q.lane_out, names[1]) }
-  end
-  if count >= MANY and not q.lane_out_kept then
-    index_out(q)
-  end
-  return call("HMGET", q.lane_out, unpack(names, 1, count))
-end
-
--- Of how many of these lanes, from the first on, which this call has not touched, only the one is out that stands beside
--- it, from `ids[first]` on.
-function lane_state.count_alone(q, names, ids, first, count)
-  if count == 0 then
-    return 0
-  end
-  local texts = out_texts(q, names, count)
-  for i = 1, count do
-    if texts[i] ~= text_of_one(ids[first + i - 1]) then
-      return i - 1
-    end
-  end
-  return count
-end
-
 -- The call has not touched the lane, and it has nothing of its own: who is out is all there is to know.
 function lane_state.is_untouched(q, name)
   local known = q.known_lanes
@@ -246,7 +162,7 @@ end
 function lane_state.check_hand_over(q, names, ids, first, count)
   lane_state.check_keys(q)
   count = lane_rules.of(q).hands_over and count_untouched(q, names, count) or 0
-  return lane_state.count_alone(q, names, ids, first, count)
+  return lane_out.count_alone(q, names, ids, first, count)
 end
 
 -- Check: all that it has to write when one comes or comes back.

@@ -2,6 +2,7 @@
 -- commands for all of them.
 
 local handovers = require("lib.lane_handovers")
+local lane_out = require("lib.lane_out")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local signals = require("lib.signals")
@@ -89,7 +90,7 @@ end
 
 local function write_lanes(q, changed)
   local count_out, count_none, count_listed, count_ended = 0, 0, 0, 0
-  local names, next_of, text_of_one = handovers.names, handovers.of(q), lane_state.text_of_one
+  local names, next_of, text_of_one = handovers.names, handovers.of(q), lane_out.text_of_one
   for i = 1, q.handed_count do
     local name = names[i]
     local id = next_of[name]
@@ -105,7 +106,7 @@ local function write_lanes(q, changed)
     if lane.has_new_out then
       lane.has_new_out = false
       if #lane.out > 0 then
-        out[count_out + 1], out[count_out + 2] = lane.name, lane_state.text_of(lane.out)
+        out[count_out + 1], out[count_out + 2] = lane.name, lane_out.text_of(lane.out)
         count_out = count_out + 2
       else
         count_none = count_none + 1

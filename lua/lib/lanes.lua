@@ -11,6 +11,7 @@ local clock = require("lib.clock")
 local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_out = require("lib.lane_out")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
@@ -183,7 +184,7 @@ function lanes.count_free(q, names, ids, at, step, count)
     end
     at = at + step
   end
-  local among = lane_state.count_alone(q, unknown_names, unknown_ids, 1, asked)
+  local among = lane_out.count_alone(q, unknown_names, unknown_ids, 1, asked)
   return among < asked and unknown_at[among + 1] - 1 or count
 end
 

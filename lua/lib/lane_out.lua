@@ -1,0 +1,95 @@
+-- Who is out of a lane, as it lies in the store: one field of one hash for each lane, and how it is read for one lane and
+-- for many.
+
+local handovers = require("lib.lane_handovers")
+
+local lane_out = {}
+
+-- Ids of any text, one after the other, each behind its length.
+function lane_out.ids_of(text)
+  local ids, at = {}, 1
+  while text and at <= #text do
+    local length, from = string.match(text, "^(%d+):()", at)
+    if not length then
+      break
+    end
+    at = from + tonumber(length)
+    ids[#ids + 1] = string.sub(text, from, at - 1)
+  end
+  return ids
+end
+
+-- To print a number takes longer than all the rest of it.
+local HEAD = {}
+for length = 0, 64 do
+  HEAD[length] = length .. ":"
+end
+
+local function text_of_one(id)
+  return (HEAD[#id] or #id .. ":") .. id
+end
+
+lane_out.text_of_one = text_of_one
+
+function lane_out.text_of(ids)
+  if #ids == 1 then
+    return text_of_one(ids[1])
+  end
+  local parts = {}
+  for i, id in ipairs(ids) do
+    parts[i] = text_of_one(id)
+  end
+  return table.concat(parts)
+end
+
+-- Who is out of a lane that is not open.
+function lane_out.read(q, name)
+  local handed_to = handovers.of(q)[name]
+  if handed_to == nil then
+    return call("HGET", q.lane_out, name)
+  end
+  return handed_to and text_of_one(handed_to) or ""
+end
+
+-- So many lanes in one call are worth it.
+local MANY = 8
+-- Longer than what a server keeps in a small hash.
+local LONG = "------------------------------------------------------------------------"
+
+-- Write: a small hash is searched from its beginning for every lane. Given one long value, and be it for a moment, the
+-- server finds its fields by an index from then on. It changes nothing that anybody can read.
+local function index_out(q)
+  q.lane_out_kept = true
+  if call("HLEN", q.lane_out) >= MANY then
+    call("HSET", q.lane_out, "", LONG)
+    call("HDEL", q.lane_out, "")
+  end
+end
+
+-- Who is out of each of these lanes, which are not open.
+local function out_texts(q, names, count)
+  if count == 1 then
+    return { call("HGET", q.lane_out, names[1]) }
+  end
+  if count >= MANY and not q.lane_out_kept then
+    index_out(q)
+  end
+  return call("HMGET", q.lane_out, unpack(names, 1, count))
+end
+
+-- Of how many of these lanes, from the first on, which this call has not touched, only the one is out that stands beside
+-- it, from `ids[first]` on.
+function lane_out.count_alone(q, names, ids, first, count)
+  if count == 0 then
+    return 0
+  end
+  local texts = out_texts(q, names, count)
+  for i = 1, count do
+    if texts[i] ~= text_of_one(ids[first + i - 1]) then
+      return i - 1
+    end
+  end
+  return count
+end
+
+return lane_out
