@@ -1,6 +1,6 @@
--- One lane as a call knows it, and how it lies in the store: who is out, who rests, what it has of its own. The rules
--- by which jobs move are in lanes.lua. A call reads a lane once and writes it once, when it ends: a batch that moves
--- a hundred lanes on writes a handful of commands for all of them.
+-- One lane as a call knows it: who is out, who rests, what it has of its own. How who is out lies in the store is in
+-- lane_out.lua, and the rules by which jobs move are in lanes.lua. A call reads a lane once and writes it once, when it
+-- ends: a batch that moves a hundred lanes on writes a handful of commands for all of them.
 
 local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
