@@ -46,6 +46,10 @@ local function make_ready(q, id, priority)
     end
     priority = row[1] == "0" and 0 or tonumber(row[1]) or 0
   end
+  -- Those that were handed over before it go before it.
+  if q.followed_count > q.shown_count then
+    lane_writing.push_all(q)
+  end
   lane_state.push(q, id, priority)
   q.lanes_moved_on = q.lanes_moved_on + 1
   local released = q.lane_released
@@ -295,6 +299,10 @@ end
 -- Settle: the only ones that were out of these lanes have completed and the next ones go, after `lanes.check_hand_over`.
 -- A lane that cannot be moved on does not keep the others; its upkeep goes on with it.
 function lanes.hand_over(q, names, count)
+  -- Whom opened lanes have let out before goes before.
+  if q.lane_books then
+    lane_writing.push_all(q)
+  end
   local trouble = pop_all(q, names, count)
   local is_known, is_plain = pcall(are_plain, q)
   trouble = trouble or not is_known and is_plain or nil
