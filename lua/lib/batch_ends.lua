@@ -9,7 +9,7 @@ local keys = require("lib.keys")
 
 local batch_ends = {}
 
-local LOCK, DEPENDENCIES, UNSUCCESSFUL = keys.tail.lock, keys.tail.dependencies, keys.tail.unsuccessful
+local LOCK, DEPENDENCIES = keys.tail.lock, keys.tail.dependencies
 
 -- By the number of the item: its job's keys. What else has to be missing for all of them to be plain.
 local records, locks, related = {}, {}, {}
@@ -39,11 +39,11 @@ local function look_at_many(q, ids, count)
   for i = 1, count do
     local key = prefix .. ids[i]
     records[i], locks[i] = key, key .. LOCK
-    related[2 * i], related[2 * i + 1] = key .. DEPENDENCIES, key .. UNSUCCESSFUL
+    related[i + 1] = key .. DEPENDENCIES
   end
   local active = call("LRANGE", q.active, clock.text(-count), "-1")
   local holders = call("MGET", unpack(locks, 1, count))
-  q.is_plain = call("EXISTS", unpack(related, 1, 2 * count + 1)) == 0
+  q.is_plain = call("EXISTS", unpack(related, 1, count + 1)) == 0
   q.suspects = q.is_plain and 0
   q.ending = {
     ids = ids, count = count, holders = holders, is_in_order = are_in_order(ids, count, active),
@@ -55,13 +55,13 @@ local function look_at_many(q, ids, count)
   }
 end
 
--- Check, of the whole batch: its jobs in the order of the items. Mostly none has children and none is suspected of
+-- Check, of the whole batch: its jobs in the order of the items. Mostly none waits for children and none is suspected of
 -- having stalled: then `q.is_plain` answers that for all.
 function batch_ends.look(q, ids, count)
   if count == 1 then
     local key = keys.job(q, ids[1])
     records[1], locks[1] = key, key .. LOCK
-    q.is_plain = call("EXISTS", q.stalled, key .. DEPENDENCIES, key .. UNSUCCESSFUL) == 0
+    q.is_plain = call("EXISTS", q.stalled, key .. DEPENDENCIES) == 0
     q.suspects = q.is_plain and 0
     q.ends_one = true
   elseif count > 1 then
@@ -175,7 +175,7 @@ end
 
 -- Check: how many of `count` items, from the one with this number on, stand for plain jobs that this token may end,
 -- without looking them up. A record with as many fields as its worker saw is there and has been given nothing since:
--- what another may give to a running job, a parent first of all, is a field more.
+-- what another may give to a running job, a parent first of all, is a field more, and so is the failure of a child.
 function batch_ends.count_plain(q, first, count, token, field_count)
   local ending = q.ending
   if not ending then

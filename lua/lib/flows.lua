@@ -126,15 +126,12 @@ end
 
 -- Check: why a parent may not complete yet; nil where it may.
 function flows.refusal(q, id)
-  if q.is_plain then
-    return nil
-  end
   local key, tail = keys.job(q, id), keys.tail
   local dependencies, unsuccessful = key .. tail.dependencies, key .. tail.unsuccessful
-  if leases.is_plain(q, dependencies, unsuccessful) then
+  if not q.is_plain and leases.is_plain(q, dependencies, unsuccessful) then
     return nil
   end
-  if call("SCARD", dependencies) > 0 then
+  if not q.is_plain and call("SCARD", dependencies) > 0 then
     return "pending_children"
   end
   if call("ZCARD", unsuccessful) > 0 then

@@ -1,5 +1,5 @@
--- The usual end, of jobs that were seen to be tied to no more than a lane: what the call has read for all its jobs is
--- enough to know that they may end.
+-- The usual end, of jobs that had never begun when they were claimed and were seen to be tied to no more than a lane: what
+-- the call has read for all its jobs is enough to know that they may end.
 
 local batch_ends = require("lib.batch_ends")
 local clock = require("lib.clock")
@@ -23,7 +23,6 @@ end
 function plain_ends.complete(q, arg, count, name)
   -- check
   local ids, result, before = q.firsts, arg.result, q.item - 1
-  local attempts_made = clock.text(clock.number(arg.attempts_made) + 1)
   if not q.can_complete then
     events.check(q)
     shapes.check_one(q, "completed")
@@ -47,7 +46,7 @@ function plain_ends.complete(q, arg, count, name)
     if name then
       lanes.finished(q, name, id, "completed")
     end
-    call("HSET", records[number], ATTEMPTS_MADE, attempts_made, "returnvalue", result, "finishedOn", now)
+    call("HSET", records[number], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", now)
     call("XADD", stream, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
   end
   events.trim(q)

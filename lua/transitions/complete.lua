@@ -4,8 +4,7 @@
 --- @arg   job_id      string
 --- @arg   token       string
 --- @arg   result      bytes
---- @arg   attempts_made string  attempts before this one, of a job that was seen to be tied to nothing
---- @arg   field_count string   and how many fields its record has since it was claimed; empty: look
+--- @arg   field_count string   of a job that had never begun and was seen to be tied to nothing: how many fields its record has since it was claimed; empty: look
 --- @arg   keep_count  string=  how many completed jobs to keep; empty for all, 0 erases this one
 --- @arg   keep_age    string=  seconds to keep a completed job; empty for ever
 --- @arg   keep_limit  string=  how many old ones to delete at most; empty for the default

@@ -1,10 +1,9 @@
 --- complete_in_lane: active -> completed
---- As `complete`, for a job that was seen to be tied to its lane and nothing else: the next of the lane goes.
+--- As `complete`, for a job that had never begun and was seen to be tied to its lane and nothing else: the next of the lane goes.
 --- @arg   job_id      string
 --- @arg   lane        string
 --- @arg   token       string
 --- @arg   result      bytes
---- @arg   attempts_made string  attempts before this one
 --- @arg   field_count string   how many fields its record has since it was claimed
 --- @arg   keep_count  string=  how many completed jobs to keep; empty for all, 0 erases this one
 --- @arg   keep_age    string=  seconds to keep a completed job; empty for ever

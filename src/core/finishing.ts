@@ -68,26 +68,25 @@ export function keepOf(own: KeepJobsOption | undefined, ofWorker: KeepJobs | nul
   return { keepCount: text(count), keepAge: text(age), keepLimit: text(limit) };
 }
 
-/** Of a job that is tied to its lane at most, as its worker got it: then the server need not look. */
+/** Of a job that had never begun and is tied to its lane at most, as its worker got it: then the server need not look. */
 export interface Seen {
-  readonly attemptsMade: string;
   /** '' = none. */
   readonly lane: string;
-  /** Of its record; '' where the job is tied to more. */
+  /** Of its record; '' for any other job. */
   readonly fieldCount: string;
 }
 
-const UNSEEN: Seen = Object.freeze({ attemptsMade: '', lane: '', fieldCount: '' });
+const UNSEEN: Seen = Object.freeze({ lane: '', fieldCount: '' });
 
 export function completing(
   jobId: string,
   token: string,
   result: string,
   keep: KeepArg,
-  { attemptsMade, lane, fieldCount }: Seen = UNSEEN,
+  { lane, fieldCount }: Seen = UNSEEN,
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
-  const item = { jobId, token, result, attemptsMade, fieldCount, keepCount, keepAge, keepLimit };
+  const item = { jobId, token, result, fieldCount, keepCount, keepAge, keepLimit };
   return {
     item: lane === '' ? item : { ...item, lane },
     of: { jobId, command: 'moveToFinished', state: 'active' },

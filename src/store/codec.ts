@@ -30,8 +30,8 @@ export interface JobRecord {
   groupTie?: string;
   lane?: string;
   orderMs?: number;
-  /** How many fields it has there, known and unknown. */
-  fieldCount: number;
+  /** How many fields it has there, of a job that had never begun and is tied to nothing but a lane; 0 of any other. */
+  newFieldCount: number;
 }
 
 const optionToWire: Record<string, string> = {
@@ -219,19 +219,20 @@ export function emptyRecord(id: string): JobRecord {
     attemptsStarted: 0,
     attemptsMade: 0,
     stalledCounter: 0,
-    fieldCount: 0,
+    newFieldCount: 0,
   };
 }
 
 // What the record of a job has that has never begun and is tied to nothing but a lane; the last may be missing.
 const newJobFields = ['name', 'data', 'opts', 'timestamp', 'delay', 'priority', 'lane', 'orderMs', 'laneSeq'];
+const ofNewJobs = new Set(newJobFields);
 
 // Their values: those of a job without a lane end with an empty text in the place of its lane, those of a job in a lane
 // with its sequence, which is empty where it has none.
 function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
   const record = emptyRecord(id);
   const count = values.at(-1) === '' ? values.length - 1 : values.length;
-  record.fieldCount = count;
+  record.newFieldCount = count;
   for (let i = 0; i < count; i++) setters[newJobFields[i]!]?.(record, values[i]!);
   return record;
 }
@@ -240,8 +241,13 @@ function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
 export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
   if (flat.length % 2 === 1) return decodeNewRecord(id, flat);
   const record = emptyRecord(id);
-  record.fieldCount = flat.length / 2;
-  for (let i = 0; i < flat.length; i += 2) setters[flat[i]!]?.(record, flat[i + 1]!);
+  let isNew = true;
+  for (let i = 0; i < flat.length; i += 2) {
+    const field = flat[i]!;
+    setters[field]?.(record, flat[i + 1]!);
+    isNew &&= ofNewJobs.has(field);
+  }
+  record.newFieldCount = isNew ? flat.length / 2 : 0;
   return record;
 }
 
@@ -257,9 +263,7 @@ export function decodeRawFields(id: string, fields: Record<string, unknown>): Jo
 
 /** What a fetch changed in the record after it was read. */
 export function markStarted(record: JobRecord, processedOn: number, processedBy: string): void {
-  // The time and the number of starts come together.
-  if (record.processedOn === undefined) record.fieldCount += 2;
-  if (processedBy && record.processedBy === undefined) record.fieldCount += 1;
+  if (record.newFieldCount > 0) record.newFieldCount += processedBy ? 3 : 2;
   record.processedOn = processedOn;
   record.attemptsStarted += 1;
   if (processedBy) record.processedBy = processedBy;

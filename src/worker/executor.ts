@@ -69,9 +69,8 @@ export interface Running {
 }
 
 function seenOf(record: JobRecord): Seen | undefined {
-  const { groupTie, deduplicationId, parentKey, lane = '', attemptsMade, fieldCount } = record;
-  if (groupTie !== undefined || deduplicationId !== undefined || parentKey !== undefined) return undefined;
-  return { attemptsMade: String(attemptsMade), lane, fieldCount: String(fieldCount) };
+  const { lane = '', newFieldCount } = record;
+  return newFieldCount === 0 ? undefined : { lane, fieldCount: String(newFieldCount) };
 }
 
 type Outcome =

@@ -292,3 +292,35 @@ it('removing a child with yoke releases its parent, and removing the parent take
     waiting: 0,
   });
 });
+
+describe.each([
+  { parents: yoke, children: six },
+  { parents: yoke, children: yoke },
+  { parents: six, children: six },
+])('$parents.name runs the parent, $children.name the child:', ({ parents, children }) => {
+  it('a child that a running job was given fails for it, and keeps it from completing when it is retried', async () => {
+    const queues = names();
+    const peer = six.queue(queues.children);
+    children.worker(queues.children, child);
+    let runs = 0;
+    parents.worker(queues.parents, async (job: Any) => {
+      runs++;
+      if (runs > 1) return;
+      const parent = { id: job.id, queue: job.queueQualifiedName };
+      const given = await peer.add('late', { fail: true }, { parent, failParentOnFailure: true });
+      await eventually(async () => expect(await given.getState()).toBe('failed'));
+    });
+    const job = await six.queue(queues.parents).add('parent', {});
+    const read = () => six.queue(queues.parents).getJob(job.id);
+    await eventually(async () => expect(await job.getState()).toBe('failed'));
+    const { failedReason } = await read();
+
+    // Nothing in the record tells of the child any more.
+    await (await read()).retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+    await eventually(async () => expect((await read()).attemptsMade).toBe(1));
+    expect({ runs, state: await job.getState() }).toEqual({ runs: 2, state: 'failed' });
+    for (const reason of [failedReason, (await read()).failedReason]) {
+      expect(reason).toContain('at least one failed child');
+    }
+  });
+});

@@ -35,21 +35,6 @@ describe('complete: active -> completed', () => {
 
 describe('complete of a job that its worker saw to be tied to nothing', () => {
   fromEveryState(tables, untied!, { active: { ...finished, 'q:1:lock': gone } });
-
-  it('its attempts are counted on', async () => {
-    const given = [...crowd(), ...job('active', { fields: { atm: '2' } })];
-    await expectChange(
-      tables,
-      given,
-      complete({ attemptsMade: '2', fieldCount: String(activeFieldCount({ atm: '2' })) }),
-      accepted,
-      {
-        ...finished,
-        'q:1': fields({ atm: '3', returnvalue: '{"ok":true}', finishedOn: String(NOW) }),
-        'q:1:lock': gone,
-      },
-    );
-  });
 });
 
 describe('complete with the token that asks for no lease', () => {
@@ -149,6 +134,21 @@ describe('complete', () => {
       tables,
       given,
       complete(),
+      [['0', 'failed_children', ''], [], [], '0', '0', '', ''],
+      {},
+    );
+  });
+
+  it('and so is one whose child failed while it ran, though its worker saw neither', async () => {
+    const given: Command[] = [
+      ...crowd(),
+      ...job('active', { fields: { defa: 'child bull:q:ch failed' } }),
+      ['ZADD', 'bull:q:1:unsuccessful', '5', 'bull:q:ch'],
+    ];
+    await expectChange(
+      tables,
+      given,
+      complete(seen),
       [['0', 'failed_children', ''], [], [], '0', '0', '', ''],
       {},
     );

@@ -121,12 +121,11 @@ export const completion = {
   jobId: ID,
   token: TOKEN,
   result: '{"ok":true}',
-  attemptsMade: '',
   fieldCount: '',
   ...keepAll,
 };
 /** What a worker saw of an active job that is tied to nothing, or to a lane. */
-export const seen = { attemptsMade: '0', fieldCount: String(activeFieldCount()) };
+export const seen = { fieldCount: String(activeFieldCount()) };
 export const seenInLane = { ...seen, fieldCount: String(activeFieldCount(laneFields())) };
 export const failure = {
   jobId: ID,

@@ -57,7 +57,7 @@ describe('a call that is sent again', () => {
     if (!Array.isArray(body[1])) return reply;
     const fetched = (body[1] as (string | string[])[]).map((entry) => {
       if (!Array.isArray(entry)) return entry;
-      const { processedOn: _, attemptsStarted: __, fieldCount: ___, ...rest } = decodeRecord('', entry);
+      const { processedOn: _, attemptsStarted: __, newFieldCount: ___, ...rest } = decodeRecord('', entry);
       return rest;
     });
     return [word, now, [body[0], fetched, ...body.slice(2)]];
