@@ -1,12 +1,16 @@
-// The jobs of one addBulk: collected, sent together, and each completed as soon as its call is answered, while the
-// server works on the next. No promise and no closure for each of them: there may be many.
+// The jobs of one addBulk: checked one by one, sent together, and each completed as soon as its call is answered, while
+// the server works on the next. No promise and no closure for each of them: there may be many.
 
 import { Job } from '../core/job.ts';
-import { placeJob } from '../core/job-adding.ts';
+import { encodeAdd, placeJob } from '../core/job-adding.ts';
 import type { JobHost } from '../core/job-host.ts';
 import { BulkAddError, type RefusedJob } from '../model/errors.ts';
 import type { JobsOptions, ResolvedJobOptions } from '../model/options/job-options.ts';
+import { encodeJobData, isSurelyEncodable } from '../model/payload.ts';
 import type { Adder, NewJob } from '../store/add-batch.ts';
+
+// So many are encoded before the first call leaves. The server works on them while the others are.
+const ENCODED_FIRST = 256;
 
 export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #queue: JobHost;
@@ -15,6 +19,8 @@ export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #options: ResolvedJobOptions[] = [];
   readonly #refused: RefusedJob[] = [];
   #jobs: Job<D, R, N>[] = [];
+  /** Places of those whose data is not encoded yet. */
+  #unencoded: number[] = [];
   #leftCount = 0;
   #done: () => void = () => {};
 
@@ -22,11 +28,22 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     this.#queue = queue;
   }
 
-  /** Nothing is sent yet: one of those that follow may be wrong. */
-  take(arg: NewJob, data: D, options: ResolvedJobOptions): void {
-    this.#args.push(arg);
+  /** Checks a job; throws where it cannot be added. Nothing is sent yet: one of those that follow may be wrong. */
+  take(name: N, data: D, options: ResolvedJobOptions): void {
+    const place = this.#args.length;
+    const isLate = place >= ENCODED_FIRST && isSurelyEncodable(data, options);
+    if (isLate) this.#unencoded.push(place);
+    this.#args.push(encodeAdd(name, isLate ? undefined : data, options));
     this.#data.push(data);
     this.#options.push(options);
+  }
+
+  /** From now on the caller may change the data. */
+  encode(): void {
+    for (const place of this.#unencoded.splice(0)) {
+      const arg = this.#args[place]!;
+      arg.data = encodeJobData(arg.name, this.#data[place], this.#options[place]!);
+    }
   }
 
   /** Resolves to the jobs in their order when all are answered. Throws where the server refused some. */
@@ -36,12 +53,25 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     const done = new Promise<void>((resolve) => {
       this.#done = resolve;
     });
-    this.#queue.jobs.addAll(this.#args, this);
+    const firstLate = this.#unencoded[0] ?? this.#args.length;
+    this.#queue.jobs.addAll(this.#args.slice(0, firstLate), this, 0);
     // While the server works, and in the same turn: no answer is read before.
+    this.#sendRest(firstLate);
     this.#jobs = this.#args.map((arg, index) => this.#jobOf(arg, index));
     await done;
     if (this.#refused.length > 0) throw this.#refusal();
     return this.#jobs;
+  }
+
+  #sendRest(from: number): void {
+    try {
+      this.encode();
+    } catch (error) {
+      // Data that is another each time it is read: seen to be encodable, and then it was not.
+      for (let place = from; place < this.#args.length; place++) this.refused(error, place);
+      return;
+    }
+    this.#queue.jobs.addAll(this.#args.slice(from), this, from);
   }
 
   added(id: string, at: number, place: number): void {

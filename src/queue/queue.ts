@@ -114,9 +114,9 @@ export class Queue<
     // All are checked before the first is sent: a mistake in one adds none.
     for (const { name, data, opts } of jobs) {
       const checked = this.#checked(data);
+      if (checked instanceof Promise) bulk.encode();
       const payload = checked instanceof Promise ? await checked : checked;
-      const options = this.#resolve(name, opts);
-      bulk.take(encodeAdd(name, payload, options), payload, options);
+      bulk.take(name, payload, this.#resolve(name, opts));
     }
     return bulk.send();
   }

@@ -36,9 +36,9 @@ export class AddBatch extends CallBatch<NewJob, Adder> {
     });
   }
 
-  /** Many at once, without a promise for each; `adder` is told of each by its index. */
-  addAll(args: readonly NewJob[], adder: Adder): void {
-    this.wishAll(args, adder);
+  /** Many at once, without a promise for each; `adder` is told of each by its index, counted from `firstPlace` on. */
+  addAll(args: readonly NewJob[], adder: Adder, firstPlace: number): void {
+    this.wishAll(args, adder, firstPlace);
   }
 
   protected override jobCount(): number {

@@ -74,9 +74,9 @@ export abstract class CallBatch<Arg, By extends Asker> {
   }
 
   /** Many at once are worth calls of their own: those go now, so that their caller may go on while the server works. */
-  protected wishAll(args: readonly Arg[], asker: By): void {
+  protected wishAll(args: readonly Arg[], asker: By, firstPlace: number): void {
     this.#askedAt = performance.now();
-    for (let place = 0; place < args.length; place++) this.#keep(args[place]!, asker, place);
+    for (let i = 0; i < args.length; i++) this.#keep(args[i]!, asker, firstPlace + i);
     if (this.#waitingJobs > WORTH_SHARING) this.#send(this.#session.roundTrip.mostInFlight);
     else this.#sendSoon();
   }

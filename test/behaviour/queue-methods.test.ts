@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Job, Queue, Worker, YokeError } from '../../src/index.ts';
+import { BulkAddError, Job, Queue, Worker, YokeError } from '../../src/index.ts';
 import { useBundle } from '../support/bundle.ts';
 import { eventually, nextEvent } from '../support/eventually.ts';
 import { snapshot } from '../support/keyspace.ts';
@@ -121,6 +121,45 @@ describe('adding', () => {
     expect((await queue.getWaiting()).map(({ data }) => data.n)).toEqual(rows.map((_, n) => n));
     expect(told).toBe(0);
     expect(await queue.addBulk([])).toEqual([]);
+  });
+
+  describe('addBulk of more than it encodes at once', () => {
+    const rowsOf = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ name: 'n', data: { n } as Record<string, unknown> }));
+
+    it('a mistake in the last adds none', async () => {
+      const queue = bundle.queue();
+      const rows = [...rowsOf(600), { name: 'wrong', data: { n: 1n } }];
+      await expect(queue.addBulk(rows)).rejects.toMatchObject({ key: 'PAYLOAD_NOT_SERIALISABLE' });
+      expect(await queue.count()).toBe(0);
+    });
+
+    it('adds the data as it was when it was called', async () => {
+      const queue = bundle.queue();
+      const rows = rowsOf(600);
+      const adding = queue.addBulk(rows);
+      for (const { data } of rows) data.n = 'changed';
+      await adding;
+      expect((await queue.getWaiting()).map(({ data }) => data.n)).toEqual(rows.map((_, n) => n));
+    });
+
+    it('data that is another when it is read again is refused, with all that was not sent by then', async () => {
+      const queue = bundle.queue();
+      let readCount = 0;
+      const changing = {
+        get n() {
+          if (readCount++ > 0) throw new Error('no more');
+          return 1;
+        },
+      };
+      const rows = [...rowsOf(500), { name: 'changing', data: changing }, ...rowsOf(9)];
+      const error = await queue.addBulk(rows).catch((caught) => caught);
+      expect(error).toBeInstanceOf(BulkAddError);
+      expect(error.added.length + error.refused.length).toBe(rows.length);
+      expect(error.refused.map(({ index }: { index: number }) => index)).toContain(500);
+      expect(await queue.count()).toBe(error.added.length);
+      expect((await queue.add('n', {})).id).toBeDefined();
+    });
   });
 
   it('lifo jobs run before those that wait, priorities in their order after them', async () => {

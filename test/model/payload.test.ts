@@ -1,6 +1,13 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { YokeError } from '../../src/model/errors.ts';
-import { assertSize, decodePayload, encodeJobData, encodePayload } from '../../src/model/payload.ts';
+import {
+  assertSize,
+  decodePayload,
+  encodeJobData,
+  encodePayload,
+  isSurelyEncodable,
+} from '../../src/model/payload.ts';
 
 const rules = { what: 'job data', maxBytes: 100 };
 
@@ -112,5 +119,47 @@ describe('decodePayload', () => {
     expect(error.message).toContain('Job 7: expected JSON in data');
     expect(error.message).not.toContain('hunter2');
     expect(error.cause).toBeInstanceOf(SyntaxError);
+  });
+});
+
+describe('isSurelyEncodable', () => {
+  const limits = { sizeLimit: 0, maxPayloadBytes: 400 };
+  const circle: unknown[] = [];
+  circle.push(circle);
+
+  it.each([{ n: 1, to: 'a@b.c', tags: ['a', 'b'], none: null, ok: true }, [], {}, 'text', 1, null])(
+    '%j is sure',
+    (data) => expect(isSurelyEncodable(data, limits)).toBe(true),
+  );
+
+  it.each([
+    ['a circle', circle],
+    ['a BigInt within', { a: [{ b: 1n }] }],
+    ['a toJSON', { toJSON: () => 1 }],
+    ['a date', new Date(0)],
+    ['an object of a class', new (class A {})()],
+    ['what may be too large', { text: '\0'.repeat(70) }],
+    ['undefined', undefined],
+  ])('%s is not', (_, data) => expect(isSurelyEncodable(data, limits)).toBe(false));
+
+  it('whatever is sure can be encoded within every limit', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 60 });
+    const anything = fc.anything({
+      key: text,
+      values: [text, fc.double(), fc.integer(), fc.boolean(), fc.constantFrom(null, undefined, 1n)],
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withNullPrototype: true,
+      withSparseArray: true,
+    });
+    let sureCount = 0;
+    const property = fc.property(anything, fc.constantFrom(0, 10, 60), (data, sizeLimit) => {
+      if (!isSurelyEncodable(data, { sizeLimit, maxPayloadBytes: 300 })) return;
+      sureCount++;
+      encodeJobData('n', data, { sizeLimit, maxPayloadBytes: 300 });
+    });
+    fc.assert(property, { numRuns: 3000 });
+    expect(sureCount).toBeGreaterThan(300);
   });
 });

@@ -10,7 +10,7 @@ import {
   text,
   without,
 } from '../support/expected.ts';
-import { activeFieldCount, type Command, crowd, job, NOW, usedQueue } from '../support/given.ts';
+import { type Command, crowd, job, NOW, usedQueue } from '../support/given.ts';
 import { completion, edgesOf, finishing, seen } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
