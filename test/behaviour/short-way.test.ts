@@ -54,7 +54,7 @@ describe('that of another is looked up', () => {
     expect(await looksAtTheEnd({}, {}, (job) => job.updateProgress(50))).toBe(1);
   });
 
-  it('at its second attempt: children may have failed at the first, and that leaves no trace', async () => {
+  it('at its second attempt: a child may have failed at the first', async () => {
     const failOnce = (job: Job) => {
       if (job.attemptsStarted === 1) throw new Error('once');
     };

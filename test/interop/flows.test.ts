@@ -315,7 +315,7 @@ describe.each([
     await eventually(async () => expect(await job.getState()).toBe('failed'));
     const { failedReason } = await read();
 
-    // Nothing in the record tells of the child any more.
+    // Its counters say that it has never begun; of its first run only the stack trace is left.
     await (await read()).retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
     await eventually(async () => expect((await read()).attemptsMade).toBe(1));
     expect({ runs, state: await job.getState() }).toEqual({ runs: 2, state: 'failed' });
