@@ -18,6 +18,27 @@ local keys = require("lib.keys")
 local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
+-- A server is quickest at doing the same again: all records are written before the first is told of.
+local function store_all(q, arg, count, taken)
+  local name, data, opts, first = arg.name, arg.data, arg.opts, q.item
+  local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
+  local firsts, prefix = q.firsts, keys.job(q, "")
+  local waiting, pushed, format, digits = taken.waiting, taken.pushed, string.format, clock.digits(taken.last)
+  for item = first, first + count - 1 do
+    q.item = item
+    if item > first then
+      data = firsts[item]
+    end
+    local number = taken.number + 1
+    taken.number = number
+    local id = format(digits, number)
+    call("HSET", prefix .. id, "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
+      "priority", "0")
+    pushed = pushed + 1
+    waiting[pushed], taken.pushed = id, pushed
+  end
+end
+
 -- The usual jobs: they have their numbers for ids and wait behind all others. They are `count` items from this one on,
 -- which differ in their data alone. The first number, and how many, is the answer.
 local function add_plain(q, arg, count)
@@ -28,30 +49,21 @@ local function add_plain(q, arg, count)
     q.can_add = true
   end
 
-  -- write
-  local name, data, opts, first = arg.name, arg.data, arg.opts, q.item
-  local timestamp = arg.timestamp ~= "" and arg.timestamp or q.now_text
-  local adding, firsts, stream, prefix = batch_adds.take_numbers(q), q.firsts, q.events, keys.job(q, "")
-  local waiting, pushed, format, digits = adding.waiting, adding.pushed, string.format, clock.digits(adding.last)
-  q.first_number = adding.number + 1
+  -- write. Also where one could not be written, the others before it are told of.
+  local taken = batch_adds.take_numbers(q)
+  local waiting, before, name, stream = taken.waiting, taken.pushed, arg.name, q.events
+  q.first_number = taken.number + 1
   signals.work(q)
-  -- Written out, because a function for each line would cost a tenth of the whole.
-  for item = first, first + count - 1 do
-    q.item = item
-    if item > first then
-      data = firsts[item]
-    end
-    local number = adding.number + 1
-    adding.number = number
-    local id = format(digits, number)
-    call("HSET", prefix .. id, "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
-      "priority", "0")
+  local is_done, err = pcall(store_all, q, arg, count, taken)
+  for i = before + 1, taken.pushed do
+    local id = waiting[i]
     call("XADD", stream, "*", "event", "added", "jobId", id, "name", name)
-    pushed = pushed + 1
-    waiting[pushed], adding.pushed = id, pushed
     call("XADD", stream, "*", "event", "waiting", "jobId", id)
   end
-  adding.is_capped = true
+  taken.is_capped = true
+  if not is_done then
+    error(err, 0)
+  end
   return "numbered", q.first_number, count
 end
 

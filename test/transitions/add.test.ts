@@ -184,4 +184,25 @@ describe('add_many', () => {
     );
     await expectChange(tables, [...crowd(), ...job('waiting')], edgeOf('add'), ['duplicate', '1'], duplicate);
   });
+
+  it('one that cannot be written keeps none of the others from being told of, in their order', async () => {
+    const told = (id: string): Parameters<typeof events> => [
+      ['added', { jobId: id, name: 'mail' }],
+      ['waiting', { jobId: id }],
+    ];
+    await expectChange(
+      tables,
+      [...crowd(), ['SET', 'bull:q:12', 'x']],
+      add({}, {}, {}),
+      ['numbered', '11', '1', 'error', expect.stringContaining('WRONGTYPE'), 'numbered', '13', '1'],
+      {
+        'q:id': text('13'),
+        'q:11': stored(),
+        'q:13': stored(),
+        'q:wait': (before) => pushedLeft('13')(pushedLeft('11')(before)),
+        'q:events': events(...told('11'), ...told('13')),
+        'q:marker': scored('0', 0),
+      },
+    );
+  });
 });
