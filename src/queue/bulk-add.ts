@@ -9,8 +9,8 @@ import type { JobsOptions, ResolvedJobOptions } from '../model/options/job-optio
 import { encodeJobData, isSurelyEncodable } from '../model/payload.ts';
 import type { Adder, NewJob } from '../store/add-batch.ts';
 
-// So many are encoded before the first call leaves. The server works on them while the others are.
-const ENCODED_FIRST = 256;
+// So many are encoded before a call leaves, and as many go with one: the server works on them while the next are encoded.
+const AT_ONCE = 128;
 
 export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #queue: JobHost;
@@ -19,8 +19,9 @@ export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #options: ResolvedJobOptions[] = [];
   readonly #refused: RefusedJob[] = [];
   #jobs: Job<D, R, N>[] = [];
-  /** Places of those whose data is not encoded yet. */
-  #unencoded: number[] = [];
+  /** Places of those whose data is encoded later, and how many of them have been. */
+  readonly #late: number[] = [];
+  #encodedCount = 0;
   #leftCount = 0;
   #done: () => void = () => {};
 
@@ -31,16 +32,18 @@ export class BulkAdd<D, R, N extends string> implements Adder {
   /** Checks a job; throws where it cannot be added. Nothing is sent yet: one of those that follow may be wrong. */
   take(name: N, data: D, options: ResolvedJobOptions): void {
     const place = this.#args.length;
-    const isLate = place >= ENCODED_FIRST && isSurelyEncodable(data, options);
-    if (isLate) this.#unencoded.push(place);
+    const isLate = place >= AT_ONCE && isSurelyEncodable(data, options);
+    if (isLate) this.#late.push(place);
     this.#args.push(encodeAdd(name, isLate ? undefined : data, options));
     this.#data.push(data);
     this.#options.push(options);
   }
 
-  /** From now on the caller may change the data. */
-  encode(): void {
-    for (const place of this.#unencoded.splice(0)) {
+  /** From now on the caller may change the data of those before this place; of all, unless one is given. */
+  encode(end = this.#args.length): void {
+    for (; this.#encodedCount < this.#late.length; this.#encodedCount++) {
+      const place = this.#late[this.#encodedCount]!;
+      if (place >= end) return;
       const arg = this.#args[place]!;
       arg.data = encodeJobData(arg.name, this.#data[place], this.#options[place]!);
     }
@@ -53,25 +56,28 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     const done = new Promise<void>((resolve) => {
       this.#done = resolve;
     });
-    const firstLate = this.#unencoded[0] ?? this.#args.length;
-    this.#queue.jobs.addAll(this.#args.slice(0, firstLate), this, 0);
-    // While the server works, and in the same turn: no answer is read before.
-    this.#sendRest(firstLate);
+    // All in the same turn: no answer is read before.
+    this.#sendAll();
     this.#jobs = this.#args.map((arg, index) => this.#jobOf(arg, index));
     await done;
     if (this.#refused.length > 0) throw this.#refusal();
     return this.#jobs;
   }
 
-  #sendRest(from: number): void {
+  #sendAll(): void {
+    const count = this.#args.length;
+    let at = 0;
     try {
-      this.encode();
+      while (at < count) {
+        const end = this.#late[this.#encodedCount] === undefined ? count : at + AT_ONCE;
+        this.encode(end);
+        this.#queue.jobs.addAll(this.#args.slice(at, end), this, at, end < count);
+        at = end;
+      }
     } catch (error) {
       // Data that is another each time it is read: seen to be encodable, and then it was not.
-      for (let place = from; place < this.#args.length; place++) this.refused(error, place);
-      return;
+      for (; at < count; at++) this.refused(error, at);
     }
-    this.#queue.jobs.addAll(this.#args.slice(from), this, from);
   }
 
   added(id: string, at: number, place: number): void {

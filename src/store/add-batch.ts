@@ -36,9 +36,12 @@ export class AddBatch extends CallBatch<NewJob, Adder> {
     });
   }
 
-  /** Many at once, without a promise for each; `adder` is told of each by its index, counted from `firstPlace` on. */
-  addAll(args: readonly NewJob[], adder: Adder, firstPlace: number): void {
-    this.wishAll(args, adder, firstPlace);
+  /**
+   * Many at once, without a promise for each; `adder` is told of each by its index, counted from `firstPlace` on.
+   * `isFollowed`: its caller goes on with more, in the same turn.
+   */
+  addAll(args: readonly NewJob[], adder: Adder, firstPlace: number, isFollowed: boolean): void {
+    this.wishAll(args, adder, firstPlace, isFollowed);
   }
 
   protected override jobCount(): number {

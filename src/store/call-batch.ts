@@ -73,11 +73,14 @@ export abstract class CallBatch<Arg, By extends Asker> {
     this.#sendSoon();
   }
 
-  /** Many at once are worth calls of their own: those go now, so that their caller may go on while the server works. */
-  protected wishAll(args: readonly Arg[], asker: By, firstPlace: number): void {
+  /**
+   * Many at once are worth calls of their own: those go now, so that their caller may go on while the server works. If it
+   * goes on with more of them, these are not shared among calls: the next ones will be the other's.
+   */
+  protected wishAll(args: readonly Arg[], asker: By, firstPlace: number, isFollowed: boolean): void {
     this.#askedAt = performance.now();
     for (let i = 0; i < args.length; i++) this.#keep(args[i]!, asker, firstPlace + i);
-    if (this.#waitingJobs > WORTH_SHARING) this.#send(this.#session.roundTrip.mostInFlight);
+    if (this.#waitingJobs > WORTH_SHARING) this.#send(this.#session.roundTrip.mostInFlight, !isFollowed);
     else this.#sendSoon();
   }
 
@@ -96,10 +99,10 @@ export abstract class CallBatch<Arg, By extends Asker> {
     });
   }
 
-  #send(mostInFlight: number): void {
+  #send(mostInFlight: number, isShared = Number.isFinite(mostInFlight)): void {
     this.#isSending = true;
     while (this.#waiting.length > 0 && this.#inFlight < mostInFlight)
-      this.#sendBatch(this.#takeBatch(Number.isFinite(mostInFlight) ? mostInFlight - this.#inFlight : 1));
+      this.#sendBatch(this.#takeBatch(isShared ? mostInFlight - this.#inFlight : 1));
     this.#isSending = false;
   }
 

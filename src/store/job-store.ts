@@ -49,8 +49,8 @@ export class JobStore {
   }
 
   /** `adder` is told of each by its index. */
-  addAll(args: readonly NewJob[], adder: Adder, firstPlace: number): void {
-    this.#adds.addAll(args, adder, firstPlace);
+  addAll(args: readonly NewJob[], adder: Adder, firstPlace: number, isFollowed: boolean): void {
+    this.#adds.addAll(args, adder, firstPlace, isFollowed);
   }
 
   /** Resolves when every add made so far has been answered. */
