@@ -67,14 +67,14 @@ local function index_out(q)
 end
 
 -- Who is out of each of these lanes, which are not open.
-local function out_texts(q, names, count)
-  if count == 1 then
-    return { call("HGET", q.lane_out, names[1]) }
+function lane_out.texts(q, names, first, last)
+  if first == last then
+    return { call("HGET", q.lane_out, names[first]) }
   end
-  if count >= MANY and not q.lane_out_kept then
+  if last - first + 1 >= MANY and not q.lane_out_kept then
     index_out(q)
   end
-  return call("HMGET", q.lane_out, unpack(names, 1, count))
+  return call("HMGET", q.lane_out, unpack(names, first, last))
 end
 
 -- Of how many of these lanes, from the first on, which this call has not touched, only the one is out that stands beside
@@ -83,7 +83,7 @@ function lane_out.count_alone(q, names, ids, first, count)
   if count == 0 then
     return 0
   end
-  local texts = out_texts(q, names, count)
+  local texts = lane_out.texts(q, names, 1, count)
   for i = 1, count do
     if texts[i] ~= text_of_one(ids[first + i - 1]) then
       return i - 1

@@ -41,11 +41,12 @@ local function clear(q)
   q.ended_count = 0
   q.claiming = false
   q.adding = false
-  -- lib.lane_state, lib.lanes, lib.lane_handovers
+  -- lib.lane_state, lib.lanes, lib.lane_handovers, transitions.add_in_lane
   q.are_lanes_checked = false
   q.known_lanes = false
   q.lane_books = false
   q.lane_released = false
+  q.laned_to = 0
   q.lanes_moved_on = 0
   q.handed_count = 0
   q.followed_count = 0

@@ -1,7 +1,7 @@
 // Adds made together, one call.
 
 import { type Asker, CallBatch, type Wish } from './call-batch.ts';
-import { type AddArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
+import { type AddArg, type AddInLaneArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -79,8 +79,13 @@ function tell({ arg, asker, place }: Wish<NewJob, Adder>, word: string, value: s
   else asker.refused(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }), place);
 }
 
-export function pushNewJob(argv: string[], arg: NewJob, before?: NewJob): NewJob | undefined {
-  if (arg.lane === undefined) return pushAdd(argv, arg, before);
-  pushAddInLane(argv, { ...arg, lane: arg.lane, order: arg.order ?? '' });
-  return before;
+/** `before` is the one that was pushed before it, or undefined. */
+export function pushNewJob(argv: string[], arg: NewJob, before?: NewJob): NewJob {
+  if (isInLane(arg)) pushAddInLane(argv, arg, before && isInLane(before) ? before : undefined);
+  else pushAdd(argv, arg, before && !isInLane(before) ? before : undefined);
+  return arg;
+}
+
+function isInLane(arg: NewJob): arg is AddInLaneArg & NewJob {
+  return arg.lane !== undefined;
 }

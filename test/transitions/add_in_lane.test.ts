@@ -1,4 +1,4 @@
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addManyCall, pushAddInLane } from '../../src/store/generated/engine.ts';
 import { type Changes, events, fields, hash, pushedLeft, scored, text } from '../support/expected.ts';
 import {
@@ -19,7 +19,9 @@ const tables = useTables();
 const inLane = { ...addition, lane: 'a', order: '7' };
 const add = (...jobs: Partial<typeof inLane>[]) => {
   const argv: string[] = [];
-  for (const job of jobs) pushAddInLane(argv, { ...inLane, jobId: '', ...job });
+  let before: typeof inLane | undefined;
+  for (const job of jobs)
+    before = pushAddInLane(argv, { ...inLane, jobId: '', ...job }, before) as typeof inLane;
   return { call: addManyCall, argv: addManyCall.encode(argv) };
 };
 /** A sequence of its own only beside an id of its own. */
@@ -90,7 +92,25 @@ describe('add_in_lane: nothing -> waiting', () => {
   });
 
   it('without an order its place is the time of the add', async () => {
-    await expectChange(tables, busy, add({ order: '' }), ['added', '11'], resting(11, String(NOW)));
+    await expectChange(tables, busy, add({ order: '' }), ['numbered', '11', '1'], resting(11, String(NOW)));
+  });
+
+  it('one whose record cannot be written leaves nothing in its lane, and the others are told of', async () => {
+    const usual = { order: '' };
+    const [first, third] = [resting(11, String(NOW)), resting(13, String(NOW))];
+    await expectChange(
+      tables,
+      [...busy, ['SET', `${ROOT}:12`, 'x']],
+      add(usual, usual, usual),
+      ['numbered', '11', '1', 'error', expect.stringContaining('WRONGTYPE'), 'numbered', '13', '1'],
+      {
+        ...first,
+        ...third,
+        'q:events': [told('11'), told('13')],
+        'q:meta:lane:a': [scored(member(11), String(NOW)), scored(member(13), String(NOW))],
+        'q:de': [scored('11', NOW), scored('13', NOW)],
+      },
+    );
   });
 
   it('two of one call go one after the other', async () => {

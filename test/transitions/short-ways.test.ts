@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeFinishes, failing } from '../../src/core/finishing.ts';
+import { type NewJob, pushNewJob } from '../../src/store/add-batch.ts';
 import { addManyCall, exchangeCall, pushAdd } from '../../src/store/generated/engine.ts';
 import {
   type Command,
@@ -228,5 +229,68 @@ describe('add', () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  const newJobs = fc.array(
+    fc.record({
+      jobId: fc.constantFrom('', '', '', '', '', 'mine'),
+      name: fc.constantFrom('mail', 'mail', 'mail', 'bill'),
+      data: fc.constantFrom('1', '2', '3'),
+      delay: fc.constantFrom('0', '0', '0', '0', '0', '500'),
+      priority: fc.constantFrom('0', '0', '0', '0', '0', '3'),
+      timestamp: fc.constantFrom('', '', '', '77'),
+      // Of one nobody is out yet, one holds no lane, and some jobs have none.
+      lane: fc.constantFrom('a', 'a', 'b', 'b', 'new', 'broken', undefined),
+      order: fc.constantFrom('', '', '', '', '', '5'),
+    }),
+    { minLength: 1, maxLength: 12 },
+  );
+
+  it('is the same together and job by job in lanes', async () => {
+    let short = 0;
+    const usual = {
+      jobId: '',
+      name: 'mail',
+      data: '1',
+      delay: '0',
+      priority: '0',
+      timestamp: '',
+      order: '',
+    } as const;
+    // The first goes out at once, before the one without a lane.
+    const outFirst = (['new', undefined] as const).map((lane) => ({ ...usual, lane }));
+    await fc.assert(
+      fc.asyncProperty(newJobs, fc.constantFrom('1', '1', '1', '2'), async (args, concurrency) => {
+        const start: Command[] = [
+          ...usedQueue(),
+          ...['a', 'b', 'broken'].flatMap((name) => lane({ name, out: [`${name}0`] })),
+          hset(`${ROOT}:meta`, laneRules({ concurrency })),
+          ['DEL', `${ROOT}:meta:lane:broken`],
+          ['SET', `${ROOT}:meta:lane:broken`, 'x'],
+        ];
+        const all = args.map((arg) => ({ ...addition, opts: `{"lane":"${arg.lane}"}`, ...arg }));
+        const run = async (...some: typeof all) => {
+          const argv: string[] = [];
+          let before: NewJob | undefined;
+          for (const one of some) before = pushNewJob(argv, one, before);
+          short += argv.filter((word) => word === 'add_in_lane+').length;
+          const told = oneByOne(
+            (await tables.run({ call: addManyCall, argv: addManyCall.encode(argv) })) as string[],
+          );
+          return told.map((word, i) => (told[i - 1] === 'error' ? 'refused' : word));
+        };
+        await tables.given(start);
+        const together = await run(...all);
+        const space = await tables.keyspace();
+        await tables.given(start);
+        const alone: string[] = [];
+        for (const one of all) alone.push(...(await run(one)));
+        const isNumbered = (word: string) => (word === 'numbered' ? 'added' : word);
+        expect(together.map(isNumbered)).toEqual(alone.map(isNumbered));
+        expect(space).toEqual(await tables.keyspace());
+      }),
+      { numRuns: 300, examples: [[outFirst, '1']] },
+    );
+    expect(short).toBeGreaterThan(100);
   });
 });
