@@ -8,7 +8,8 @@ export const USAGE = `npm run bench -- [options]
   --quick          fewer jobs and rounds, no repetitions; under three minutes
   --only <a,b>     these workloads; a name also stands for all that begin with it (process)
   --libraries <a>  these libraries
-  --resume         go on with a run that was broken off, of the same build and with the same options
+  --resume         go on with a run that was broken off, of the same build and with the same options; what was void in it
+                   is measured again
   --json           print all figures as JSON; the progress goes to stderr
   --out <dir>      where benchmarks.md and benchmarks.svg go (default: docs for a whole run, else nowhere)
   --check          compare ratios to BullMQ with bench/expected.json; fails on a loss of a third

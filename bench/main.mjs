@@ -56,8 +56,7 @@ async function measure(wanted, workloads) {
       const outcome = known ?? (await runWorkload(workload, setup));
       if (workload.depths) await servers.stopDeep();
       progress.finished(workload, outcome);
-      if (!known) notebook?.note(outcome);
-      done.push(outcome);
+      done.push(known ?? notebook?.note(outcome) ?? outcome);
     }
     return {
       machine,

@@ -1,6 +1,7 @@
 // A whole run takes an hour and a half. What has been measured is written down behind every workload, so that a run which
-// was broken off goes on (`--resume`) instead of beginning again; a workload that was not finished begins again whole.
-// Only the same run goes on: the same build, measured in the same way on the same machine.
+// was broken off goes on (`--resume`) instead of beginning again; a workload that was not finished begins again whole, and so
+// does one that was void: an hour that was too noisy for it says nothing about the next. What was measured and is not
+// void is never measured again. Only the same run goes on: the same build, measured in the same way on the same machine.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,6 +21,7 @@ export function identify(buildDir, { rounds, isQuick, libraries }, { date, load,
 export class Notebook {
   #file;
   #run;
+  #notedNow = new Set();
 
   constructor(identity, { isResumed = false, file = NOTEBOOK } = {}) {
     this.#file = file;
@@ -31,15 +33,25 @@ export class Notebook {
     return this.#run.sittings;
   }
 
-  /** What was measured of the workload, or undefined. */
+  /** What was measured of the workload, or undefined where it is to be measured. */
   outcomeOf(id) {
-    return this.#run.workloads.find((workload) => workload.id === id);
+    const noted = this.#noted(id);
+    return noted?.void && !this.#notedNow.has(id) ? undefined : noted;
   }
 
+  /** The outcome as it is noted: with how often it was run in earlier sittings. */
   note(outcome) {
-    this.#run.workloads.push(outcome);
+    const { id } = outcome;
+    const noted = { ...outcome, attempts: outcome.attempts + (this.#noted(id)?.attempts ?? 0) };
+    this.#run.workloads = [...this.#run.workloads.filter((workload) => workload.id !== id), noted];
+    this.#notedNow.add(id);
     mkdirSync(dirname(this.#file), { recursive: true });
     writeFileSync(this.#file, JSON.stringify(this.#run));
+    return noted;
+  }
+
+  #noted(id) {
+    return this.#run.workloads.find((workload) => workload.id === id);
   }
 }
 

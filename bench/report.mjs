@@ -73,7 +73,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '```sh',
     'npm ci',
-    'npm run bench             # everything, an hour and a half if the machine is quiet; --resume goes on with a broken one',
+    'npm run bench             # everything, an hour and a half if the machine is quiet; --resume goes on with a broken one, or with what was void',
     'npm run bench -- --quick  # a first look, under three minutes',
     'npm run bench -- --only process-100 --rounds 3',
     '```',
@@ -175,6 +175,10 @@ export function notes(run) {
     if (reason)
       lines.push(
         `- ${workloadOf(id).title} is void: ${reason}, after ${attempts === 1 ? 'one run' : `${attempts} runs`}.`,
+      );
+    else if (attempts > 1)
+      lines.push(
+        `- ${workloadOf(id).title} was void ${attempts === 2 ? 'once' : `${attempts - 1} times`} before.`,
       );
     for (const [library, { error }] of Object.entries(results)) {
       if (error) lines.push(`- ${titleOf(library)} failed in ${workloadOf(id).title}: ${error}`);

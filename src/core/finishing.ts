@@ -86,9 +86,11 @@ export function completing(
   { lane, fieldCount }: Seen = UNSEEN,
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
-  const item = { jobId, token, result, fieldCount, keepCount, keepAge, keepLimit };
   return {
-    item: lane === '' ? item : { ...item, lane },
+    item:
+      lane === ''
+        ? { jobId, token, result, fieldCount, keepCount, keepAge, keepLimit }
+        : { jobId, lane, token, result, fieldCount, keepCount, keepAge, keepLimit },
     of: { jobId, command: 'moveToFinished', state: 'active' },
   };
 }

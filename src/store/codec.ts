@@ -98,7 +98,9 @@ function unshieldOutcome(opts: Record<string, unknown>): void {
 /** The options of a stored job. Throws where the text is no JSON object. */
 export function decodeOptions(text: string): StoredJobOptions {
   if (text === PLAIN_OPTIONS) return { attempts: 0 };
-  return { attempts: 0, ...decodeTemplateOptions(text) };
+  const opts = decodeTemplateOptions(text) as StoredJobOptions;
+  if (!Object.hasOwn(opts, 'attempts')) opts.attempts = 0;
+  return opts;
 }
 
 /** The options as they were stored, without defaults: those that a scheduler gives to its jobs. */
@@ -106,11 +108,22 @@ export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
   const wire = JSON.parse(text || '{}') as Record<string, unknown>;
   if (typeof wire !== 'object' || wire === null || Array.isArray(wire))
     throw new SyntaxError('options are no object');
+  return hasOwnNames(wire) ? wire : fromWire(wire);
+}
+
+// Mostly the names on the wire are the options' own, and nothing has to be copied.
+function hasOwnNames(wire: Record<string, unknown>): boolean {
+  for (const key in wire) if (optionFromWire.has(key) || isTelemetry(key)) return false;
+  return true;
+}
+
+const isTelemetry = (key: string) => key === 'tm' || key === 'omc';
+
+function fromWire(wire: Record<string, unknown>): Record<string, unknown> {
   const opts: Record<string, unknown> = {};
   const telemetry: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(wire)) {
-    if (key === 'tm') telemetry.metadata = value;
-    else if (key === 'omc') telemetry.omitContext = value;
+    if (isTelemetry(key)) telemetry[key === 'tm' ? 'metadata' : 'omitContext'] = value;
     else
       Object.defineProperty(opts, optionFromWire.get(key) ?? key, {
         value,
@@ -121,7 +134,7 @@ export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
   }
   if (opts.group) unshieldOutcome(opts);
   if (Object.keys(telemetry).length > 0) opts.telemetry = telemetry;
-  return opts as Partial<StoredJobOptions>;
+  return opts;
 }
 
 type Setter = (record: JobRecord, value: string) => void;
@@ -223,17 +236,25 @@ export function emptyRecord(id: string): JobRecord {
   };
 }
 
-// What the record of a job has that has never begun and is tied to nothing but a lane; the last may be missing.
+// What the record of a job may have that has never begun and is tied to nothing but a lane.
 const newJobFields = ['name', 'data', 'opts', 'timestamp', 'delay', 'priority', 'lane', 'orderMs', 'laneSeq'];
 const ofNewJobs = new Set(newJobFields);
 
-// Their values: those of a job without a lane end with an empty text in the place of its lane, those of a job in a lane
-// with its sequence, which is empty where it has none.
+// Its values in the order of lua/lib/new_jobs.lua: those of a job without a lane end with an empty text in the place of
+// its lane, those of a job in a lane with its sequence, which is empty where it has none.
 function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
   const record = emptyRecord(id);
-  const count = values.at(-1) === '' ? values.length - 1 : values.length;
-  record.newFieldCount = count;
-  for (let i = 0; i < count; i++) setters[newJobFields[i]!]?.(record, values[i]!);
+  record.name = values[0]!;
+  record.data = values[1]!;
+  record.opts = values[2]!;
+  record.timestamp = Number(values[3]);
+  record.delay = Number(values[4]);
+  record.priority = Number(values[5]);
+  if (values.length > 7) {
+    record.lane = values[6]!;
+    record.orderMs = Number(values[7]);
+  }
+  record.newFieldCount = values.at(-1) === '' ? values.length - 1 : values.length;
   return record;
 }
 

@@ -144,6 +144,9 @@ describe('the report', () => {
   it('says what failed, what is void, and what the machine was', () => {
     expect(page).toContain('GroupMQ failed in process, concurrency 100: a reason <of its own>');
     expect(page).toContain('idle latency is void: yoke: p50 spread 1.70, after 3 runs.');
+    const second = { ...run, workloads: run.workloads.map((workload) => ({ ...workload, attempts: 2 })) };
+    expect(renderReport(second)).toContain('process, concurrency 100 was void once before.');
+    expect(page).not.toContain('was void once');
     expect(page).toContain('2 cores');
     expect(page).toContain('BullMQ 6.7.0');
   });
@@ -275,6 +278,24 @@ describe('a run that was broken off', () => {
     expect(notebook.outcomeOf('process-100')).toEqual(JSON.parse(JSON.stringify(measured)));
     expect(notebook.outcomeOf('idle')).toBeUndefined();
     expect(notebook.sittings).toBe(2);
+  });
+
+  it('measures again what was void, and nothing else', () => {
+    const first = new Notebook(identity(0.1), { file });
+    first.note(measured);
+    first.note({ ...measured, id: 'idle', attempts: 3, void: 'yoke: p50 spread 1.8' });
+    expect(first.outcomeOf('idle')).toMatchObject({ attempts: 3 });
+    const second = new Notebook(identity(0.1), { file, isResumed: true });
+    expect(second.outcomeOf('process-100')).toBeDefined();
+    expect(second.outcomeOf('idle')).toBeUndefined();
+    // Broken off before it was measured again, it is still void.
+    const third = new Notebook(identity(0.1), { file, isResumed: true });
+    const valid = third.note({ ...measured, id: 'idle', attempts: 2 });
+    expect(valid).toMatchObject({ id: 'idle', attempts: 5 });
+    expect(new Notebook(identity(0.1), { file, isResumed: true }).outcomeOf('idle')).toEqual(
+      JSON.parse(JSON.stringify(valid)),
+    );
+    new Notebook(identity(0.1), { file }).note(measured);
   });
 
   it('is none of a quick look, which leaves nothing behind', () => {
