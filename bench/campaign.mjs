@@ -1,10 +1,11 @@
 // Runs workloads: libraries take turns within a round (A B C A B C …), each in a process of its own. A measurement from
 // which the host took processor time is taken again, whatever it says. A workload whose rounds lie too far apart is void
-// and run again whole; nothing is ever picked out.
+// and run again whole; nothing is ever picked out. A machine that is disturbed for seconds at a time disturbs short rounds
+// most, so the second time each round takes two turns of every library, and the third time three.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runChild } from './start-child.mjs';
-import { summarise, voidReason } from './statistics.mjs';
+import { roundOf, summarise, voidReason } from './statistics.mjs';
 import { MOST_STOLEN } from './stolen.mjs';
 import { depthQueue } from './workloads.mjs';
 
@@ -24,7 +25,10 @@ export async function runWorkload(workload, setup) {
     const results = await runRounds(workload, setup, attempt, stolen);
     const reason = setup.rounds > 1 ? voidReason(results, workload.steady) : undefined;
     if (reason === undefined || attempt === setup.attempts) {
-      return { id: workload.id, results, attempts: attempt, stolen, ...(reason ? { void: reason } : {}) };
+      return {
+        ...{ id: workload.id, results, attempts: attempt, turns: attempt, stolen },
+        ...(reason ? { void: reason } : {}),
+      };
     }
     setup.onProgress({ workload, note: `void (${reason}), run again` });
   }
@@ -37,18 +41,22 @@ async function runRounds(workload, setup, attempt, stolen) {
   const figures = Object.fromEntries(libraries.map((library) => [library, []]));
   const errors = {};
   for (let round = 1; round <= rounds; round++) {
-    for (const library of libraries) {
-      // A library that fails once would only cost time again.
-      if (errors[library]) continue;
-      const outcome = await runUndisturbed(workload, library, setup, stolen);
-      if (outcome.error) {
-        errors[library] = outcome.error;
-      } else {
-        figures[library].push(outcome.figures);
-        stolen.kept.push(outcome.stolen);
+    const turns = Object.fromEntries(libraries.map((library) => [library, []]));
+    for (let turn = 1; turn <= attempt; turn++) {
+      for (const library of libraries) {
+        // A library that fails once would only cost time again.
+        if (errors[library]) continue;
+        const outcome = await runUndisturbed(workload, library, setup, stolen);
+        if (outcome.error) {
+          errors[library] = outcome.error;
+        } else {
+          turns[library].push(outcome.figures);
+          stolen.kept.push(outcome.stolen);
+        }
+        setup.onProgress({ workload, library, round, rounds, attempt, ...outcome });
       }
-      setup.onProgress({ workload, library, round, rounds, attempt, ...outcome });
     }
+    for (const library of libraries) if (!errors[library]) figures[library].push(roundOf(turns[library]));
   }
   const results = {};
   for (const library of libraries) {

@@ -171,14 +171,16 @@ function figuresTable(run) {
 
 export function notes(run) {
   const lines = [];
-  for (const { id, results, void: reason, attempts } of run.workloads) {
+  for (const { id, results, void: reason, attempts, turns = 1 } of run.workloads) {
+    const { title } = workloadOf(id);
+    const inTurns = turns > 1 ? `; each round is ${turns} turns of every library` : '';
     if (reason)
       lines.push(
-        `- ${workloadOf(id).title} is void: ${reason}, after ${attempts === 1 ? 'one run' : `${attempts} runs`}.`,
+        `- ${title} is void: ${reason}, after ${attempts === 1 ? 'one run' : `${attempts} runs`}${inTurns}.`,
       );
     else if (attempts > 1)
       lines.push(
-        `- ${workloadOf(id).title} was void ${attempts === 2 ? 'once' : `${attempts - 1} times`} before.`,
+        `- ${title} was void ${attempts === 2 ? 'once' : `${attempts - 1} times`} before${inTurns}.`,
       );
     for (const [library, { error }] of Object.entries(results)) {
       if (error) lines.push(`- ${titleOf(library)} failed in ${workloadOf(id).title}: ${error}`);

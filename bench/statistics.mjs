@@ -24,6 +24,18 @@ export function percentiles(latencies) {
   return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
 }
 
+/** The figures of a round that was taken in several turns, as if they had been one: of a rate all jobs in all the time. */
+export function roundOf(turns) {
+  if (turns.length === 1) return turns[0];
+  const round = {};
+  for (const name of Object.keys(turns[0])) {
+    const values = turns.map((figures) => figures[name]);
+    const mean = (of) => values.reduce((sum, value) => sum + of(value), 0) / values.length;
+    round[name] = name === 'rate' ? 1 / mean((rate) => 1 / rate) : mean((value) => value);
+  }
+  return round;
+}
+
 /** One summary per figure: `[{ rate: 1 }, { rate: 3 }]` becomes `{ rate: { median, spread, values } }`. */
 export function summarise(rounds) {
   const summary = {};

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 
 const load = (file: string): Promise<any> => import(new URL(`../../bench/${file}`, import.meta.url).href);
 
-const { median, percentile, ratio, spread, summarise, voidReason } = await load('statistics.mjs');
+const { median, percentile, ratio, roundOf, spread, summarise, voidReason } = await load('statistics.mjs');
 const { findLosses, renderReport } = await load('report.mjs');
 const { renderChart } = await load('chart.mjs');
 const { judge } = await load('acceptance.mjs');
@@ -94,6 +94,20 @@ describe('statistics', () => {
     expect(ratio(10, 30, 'lower')).toBe(3);
     expect(ratio(10, undefined, 'lower')).toBeUndefined();
   });
+
+  it('takes several turns for one round: of a rate all jobs in all the time', () => {
+    // 300 jobs at 100 a second and 300 at 300 a second are 600 in four seconds.
+    expect(
+      roundOf([
+        { rate: 100, nodeCpuUs: 20 },
+        { rate: 300, nodeCpuUs: 40 },
+      ]),
+    ).toEqual({
+      rate: 150,
+      nodeCpuUs: 30,
+    });
+    expect(roundOf([{ rate: 100 }])).toEqual({ rate: 100 });
+  });
 });
 
 describe('the rule that makes a workload void', () => {
@@ -144,8 +158,11 @@ describe('the report', () => {
   it('says what failed, what is void, and what the machine was', () => {
     expect(page).toContain('GroupMQ failed in process, concurrency 100: a reason <of its own>');
     expect(page).toContain('idle latency is void: yoke: p50 spread 1.70, after 3 runs.');
-    const second = { ...run, workloads: run.workloads.map((workload) => ({ ...workload, attempts: 2 })) };
-    expect(renderReport(second)).toContain('process, concurrency 100 was void once before.');
+    const again = { attempts: 2, turns: 2 };
+    const second = { ...run, workloads: run.workloads.map((workload) => ({ ...workload, ...again })) };
+    expect(renderReport(second)).toContain(
+      'process, concurrency 100 was void once before; each round is 2 turns of every library.',
+    );
     expect(page).not.toContain('was void once');
     expect(page).toContain('2 cores');
     expect(page).toContain('BullMQ 6.7.0');
