@@ -25,10 +25,8 @@ export async function runWorkload(workload, setup) {
     const results = await runRounds(workload, setup, attempt, stolen);
     const reason = setup.rounds > 1 ? voidReason(results, workload.steady) : undefined;
     if (reason === undefined || attempt === setup.attempts) {
-      return {
-        ...{ id: workload.id, results, attempts: attempt, turns: attempt, stolen },
-        ...(reason ? { void: reason } : {}),
-      };
+      const outcome = { id: workload.id, results, attempts: attempt, turns: attempt, stolen };
+      return reason ? { ...outcome, void: reason } : outcome;
     }
     setup.onProgress({ workload, note: `void (${reason}), run again` });
   }

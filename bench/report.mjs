@@ -183,7 +183,7 @@ export function notes(run) {
         `- ${title} was void ${attempts === 2 ? 'once' : `${attempts - 1} times`} before${inTurns}.`,
       );
     for (const [library, { error }] of Object.entries(results)) {
-      if (error) lines.push(`- ${titleOf(library)} failed in ${workloadOf(id).title}: ${error}`);
+      if (error) lines.push(`- ${titleOf(library)} failed in ${title}: ${error}`);
     }
   }
   return lines.length > 0 ? ['', ...lines] : [];

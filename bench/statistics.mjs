@@ -28,8 +28,9 @@ export function percentiles(latencies) {
 export function roundOf(turns) {
   if (turns.length === 1) return turns[0];
   const round = {};
-  for (const name of Object.keys(turns[0])) {
-    const values = turns.map((figures) => figures[name]);
+  for (const name of new Set(turns.flatMap((figures) => Object.keys(figures)))) {
+    // Processor time that was too short to be seen is not told.
+    const values = turns.map((figures) => figures[name]).filter((value) => value !== undefined);
     const mean = (of) => values.reduce((sum, value) => sum + of(value), 0) / values.length;
     round[name] = name === 'rate' ? 1 / mean((rate) => 1 / rate) : mean((value) => value);
   }

@@ -53,6 +53,16 @@ function batch_adds.push(q, id)
   end
 end
 
+-- Settle of a run of usual jobs, numbered one after the other from `q.first_number` on: the answer. Where one of them could
+-- not be written, that is the error, and those before it have been told of.
+function batch_adds.answer(q, count, is_done, err)
+  q.adding.is_capped = true
+  if not is_done then
+    error(err, 0)
+  end
+  return "numbered", q.first_number, count
+end
+
 -- Settle: numbers that a refused job did not use are given back.
 function batch_adds.flush(q)
   local adding = q.adding

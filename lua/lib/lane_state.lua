@@ -146,22 +146,22 @@ function lane_state.is_untouched(q, name)
   return not (known and known[name]) and handovers.of(q)[name] == nil and not lane_rules.of(q).uses_own
 end
 
--- How many of these lanes, from the first on, this call has not touched.
-local function count_untouched(q, names, count)
+-- How many of these lanes, from `names[first]` on, this call has not touched.
+function lane_state.count_untouched(q, names, first, last)
   -- Mostly it has not touched any.
-  for i = 1, (q.known_lanes or q.handed_count > 0) and count or 0 do
+  for i = first, (q.known_lanes or q.handed_count > 0) and last or 0 do
     if not lane_state.is_untouched(q, names[i]) then
-      return i - 1
+      return i - first
     end
   end
-  return count
+  return last - first + 1
 end
 
 -- Check: the same where jobs that are out alone hand their lanes over to the next, as nearly always: `count` lanes, and
 -- their jobs from `ids[first]` on. For how many of them, from the first on, it is so; those need not be opened.
 function lane_state.check_hand_over(q, names, ids, first, count)
   lane_state.check_keys(q)
-  count = lane_rules.of(q).hands_over and count_untouched(q, names, count) or 0
+  count = lane_rules.of(q).hands_over and lane_state.count_untouched(q, names, 1, count) or 0
   return lane_out.count_alone(q, names, ids, first, count)
 end
 

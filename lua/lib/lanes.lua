@@ -126,47 +126,6 @@ local function rest(q, lane, job, is_front)
   lane_state.add_resting(q, lane, is_front and "-inf" or job.order, lane_state.member_of(job))
 end
 
--- Of the lanes of new jobs, by the number of the item: who is out (false for nobody), as `lanes.look_at_out` has read it.
-local seen_out = {}
-
--- Check: reads who is out of the lanes from `names[first]` on.
-function lanes.look_at_out(q, names, first, last)
-  if not lane_rules.of(q).hands_over then
-    return
-  end
-  lane_state.check_keys(q)
-  local texts = lane_out.texts(q, names, first, last)
-  for i = first, last do
-    seen_out[i] = texts[i - first + 1]
-  end
-end
-
--- Check: behind how many of them, from the first on, one is out whom this call has nothing else to do with: a new job
--- rests there, and nothing else happens.
-function lanes.count_resting(q, names, first, last)
-  if not lane_rules.of(q).hands_over then
-    return 0
-  end
-  for i = first, last do
-    if not seen_out[i] or not lane_state.is_untouched(q, names[i]) then
-      return i - first
-    end
-  end
-  return last - first + 1
-end
-
--- Write: a new job rests there, behind all whose place is before now. An error has written nothing.
-function lanes.rest_new(q, name, id, number)
-  call("ZADD", keys.lane(q, name), q.now_text, lane_state.member(number, id))
-  lane_state.set_waiting(q, id, q.now_text)
-end
-
--- Write: the same undone.
-function lanes.forget_new(q, name, id, number)
-  call("ZREM", keys.lane(q, name), lane_state.member(number, id))
-  lane_state.set_waiting(q, id, nil)
-end
-
 -- Settle: a job that was nowhere comes to rest; whoever calls this lets the lane go on.
 function lanes.arrive(q, job)
   rest(q, lane_state.open(q, job.lane), job)

@@ -60,11 +60,7 @@ local function add_plain(q, arg, count)
     call("XADD", stream, "*", "event", "added", "jobId", id, "name", name)
     call("XADD", stream, "*", "event", "waiting", "jobId", id)
   end
-  taken.is_capped = true
-  if not is_done then
-    error(err, 0)
-  end
-  return "numbered", q.first_number, count
+  return batch_adds.answer(q, count, is_done, err)
 end
 
 return function(q, arg)

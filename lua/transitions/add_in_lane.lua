@@ -17,7 +17,7 @@ local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
-local lanes = require("lib.lanes")
+local lane_arrivals = require("lib.lane_arrivals")
 local add = require("transitions.add")
 
 local LANE, ORDER = jobs.field.lane, jobs.field.order
@@ -43,10 +43,10 @@ local function count_resting(q, arg)
   local first, last = q.item, q.item + q.run - 1
   if first > q.laned_to then
     read_names(q, arg)
-    lanes.look_at_out(q, names, first, last)
+    lane_arrivals.look(q, names, first, last)
     q.laned_to = last
   end
-  return lanes.count_resting(q, names, first, last)
+  return lane_arrivals.count(q, names, first, last)
 end
 
 -- Each comes to rest before its record is written: what lies in the place of a lane and is none refuses the job, and nothing
@@ -63,7 +63,7 @@ local function store_all(q, arg, count, taken, ids)
     end
     local number = taken.number + 1
     local id, lane = string.format(digits, number), names[item]
-    lanes.rest_new(q, lane, id, number)
+    lane_arrivals.rest(q, lane, id, number)
     taken.number = number
     call("HSET", prefix .. id, "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
       "priority", "0", LANE, lane, ORDER, now)
@@ -84,16 +84,13 @@ return function(q, arg)
   q.first_number = taken.number + 1
   local is_done, err = pcall(store_all, q, arg, count, taken, ids)
   if taken.number - q.first_number >= #ids then
-    lanes.forget_new(q, names[q.item], clock.text(taken.number), taken.number)
+    -- The last one rests and has no record.
+    lane_arrivals.forget(q, names[q.item], clock.text(taken.number), taken.number)
   end
   for i = 1, #ids do
     local id = ids[i]
     call("XADD", stream, "*", "event", "added", "jobId", id, "name", arg.name)
     call("XADD", stream, "*", "event", "waiting", "jobId", id, "lane", names[first + i - 1])
   end
-  taken.is_capped = true
-  if not is_done then
-    error(err, 0)
-  end
-  return "numbered", q.first_number, count
+  return batch_adds.answer(q, count, is_done, err)
 end

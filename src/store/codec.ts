@@ -111,19 +111,23 @@ export function decodeTemplateOptions(text: string): Partial<StoredJobOptions> {
   return hasOwnNames(wire) ? wire : fromWire(wire);
 }
 
+const telemetryFromWire = new Map([
+  ['tm', 'metadata'],
+  ['omc', 'omitContext'],
+]);
+
 // Mostly the names on the wire are the options' own, and nothing has to be copied.
 function hasOwnNames(wire: Record<string, unknown>): boolean {
-  for (const key in wire) if (optionFromWire.has(key) || isTelemetry(key)) return false;
+  for (const key in wire) if (optionFromWire.has(key) || telemetryFromWire.has(key)) return false;
   return true;
 }
-
-const isTelemetry = (key: string) => key === 'tm' || key === 'omc';
 
 function fromWire(wire: Record<string, unknown>): Record<string, unknown> {
   const opts: Record<string, unknown> = {};
   const telemetry: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(wire)) {
-    if (isTelemetry(key)) telemetry[key === 'tm' ? 'metadata' : 'omitContext'] = value;
+    const ofTelemetry = telemetryFromWire.get(key);
+    if (ofTelemetry) telemetry[ofTelemetry] = value;
     else
       Object.defineProperty(opts, optionFromWire.get(key) ?? key, {
         value,

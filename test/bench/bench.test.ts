@@ -107,6 +107,7 @@ describe('statistics', () => {
       nodeCpuUs: 30,
     });
     expect(roundOf([{ rate: 100 }])).toEqual({ rate: 100 });
+    expect(roundOf([{ rate: 1 }, { rate: 1, redisCpuUs: 4 }])).toEqual({ rate: 1, redisCpuUs: 4 });
   });
 });
 
