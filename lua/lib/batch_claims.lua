@@ -29,7 +29,7 @@ function batch_claims.drop(q, from, id)
   end
 end
 
--- Write: the job is active. Alone, its move from `wait` is one write, which fails whole.
+-- Write: the job is active. One that is alone in `wait` does not come here: see `take_alone` in transitions/claim.lua.
 function batch_claims.claim(q, from, id)
   local claiming = q.claiming
   if claiming then
@@ -40,8 +40,6 @@ function batch_claims.claim(q, from, id)
     else
       batch_claims.drop(q, from, id)
     end
-  elseif from == "wait" then
-    call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
   else
     call("ZREM", q.prioritized, id)
     call("LPUSH", q.active, id)

@@ -59,10 +59,10 @@ local LONG = "------------------------------------------------------------------
 -- Write: a small hash is searched from its beginning for every lane. Given one long value, and be it for a moment, the
 -- server finds its fields by an index from then on. It changes nothing that anybody can read.
 local function index_out(q)
-  q.lane_out_kept = true
   if call("HLEN", q.lane_out) >= MANY then
     call("HSET", q.lane_out, "", LONG)
     call("HDEL", q.lane_out, "")
+    q.lane_out_kept = true
   end
 end
 

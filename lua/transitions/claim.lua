@@ -90,12 +90,27 @@ local function read_ties(flat)
   return started, bytes, is_deferred, lane, tie
 end
 
--- Check: once a call is enough. Alone and from `wait` the move itself is the first write and fails whole.
+-- Check: once a call is enough. Alone and from `wait` the first writes find out: see `take_alone`.
 local function check_keys(q, from)
-  events.check(q)
   if q.claiming or from ~= "wait" then
+    events.check(q)
     shapes.check_one(q, "active")
     q.can_claim = true
+  end
+end
+
+local function tell_active(q, id)
+  call("XADD", q.events, "*", "event", "active", "jobId", id, "prev", "waiting")
+end
+
+-- Write: alone and from `wait`, the job moves and everybody is told. The move fails whole; where it cannot be told, it is
+-- undone, and nothing has changed. An idle worker's fetch is as quick as it has few commands.
+local function take_alone(q, id)
+  call("LMOVE", q.wait, q.active, "RIGHT", "LEFT")
+  local is_told, err = pcall(tell_active, q, id)
+  if not is_told then
+    call("LMOVE", q.active, q.wait, "LEFT", "RIGHT")
+    error(err, 0)
   end
 end
 
@@ -110,9 +125,14 @@ local function start(q, arg, count, started, is_fresh_run, outcome)
   local ids, at, step, from = arg.job_ids, arg.at, arg.step, arg.from
   local token, lease_ms, worker, stream, now = arg.token, arg.lease_ms, arg.worker, q.events, q.now_text
   local claim, records, done = batch_claims.claim, outcome.records, outcome.count
+  local is_alone = not q.claiming and from == "wait"
   for number = 1, count do
     local id, key = ids[at], chosen_keys[number]
-    claim(q, from, id)
+    if is_alone then
+      take_alone(q, id)
+    else
+      claim(q, from, id)
+    end
     local new_count
     if worker ~= "" then
       new_count = call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
@@ -126,7 +146,9 @@ local function start(q, arg, count, started, is_fresh_run, outcome)
       if token ~= NO_LEASE then
         call("SET", key .. LOCK, token, "PX", lease_ms)
       end
-      call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
+      if not is_alone then
+        call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
+      end
       records[2 * done + 1], records[2 * done + 2] = id, chosen[number]
       done = done + 1
       outcome.count = done
@@ -144,12 +166,12 @@ local chosen_count = 0
 local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
-  local has_lanes, is_in_lane = queue.settings(q).lanes, false
+  local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
   local count, id = 0, ids[at]
   rooms[0] = room
   while id and room > 0 do
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked)
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone)
     if not row then
       return flat, is_in_lane
     end

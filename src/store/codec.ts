@@ -244,21 +244,20 @@ export function emptyRecord(id: string): JobRecord {
 const newJobFields = ['name', 'data', 'opts', 'timestamp', 'delay', 'priority', 'lane', 'orderMs', 'laneSeq'];
 const ofNewJobs = new Set(newJobFields);
 
-// Its values in the order of lua/lib/new_jobs.lua: those of a job without a lane end with an empty text in the place of
-// its lane, those of a job in a lane with its sequence, which is empty where it has none.
+// Its values in the order of lua/lib/new_jobs.lua: five without a lane, seven in one, nine where the job has a sequence in
+// its lane that is not its id. Its delay, if it had one, is over.
 function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
   const record = emptyRecord(id);
   record.name = values[0]!;
   record.data = values[1]!;
   record.opts = values[2]!;
   record.timestamp = Number(values[3]);
-  record.delay = Number(values[4]);
-  record.priority = Number(values[5]);
-  if (values.length > 7) {
-    record.lane = values[6]!;
-    record.orderMs = Number(values[7]);
+  record.priority = Number(values[4]);
+  if (values.length > 5) {
+    record.lane = values[5]!;
+    record.orderMs = Number(values[6]);
   }
-  record.newFieldCount = values.at(-1) === '' ? values.length - 1 : values.length;
+  record.newFieldCount = values.length === 9 ? 9 : values.length + 1;
   return record;
 }
 

@@ -124,6 +124,17 @@ describe('add_in_lane: nothing -> waiting', () => {
     });
   });
 
+  it('many lanes are found by an index from the moment when there are many, also in a queue that was empty', async () => {
+    await tables.given(used);
+    const lanes = Array.from({ length: 10 }, (_, i) => ({ lane: `lane ${i}`, order: '' }));
+    const encoding = () => tables.admin.object('ENCODING', `${ROOT}:meta:lane-out`);
+    // Looked for among none that are out, and then among ten.
+    await tables.run(add(...lanes));
+    expect(await encoding()).toBe('listpack');
+    await tables.run(add(...lanes));
+    expect(await encoding()).toBe('hashtable');
+  });
+
   it('with a delay it waits for its time, and its lane does not wait for it', async () => {
     await expectChange(tables, used, add({ delay: '500' }), ['added', '11'], {
       'q:id': text('11'),
