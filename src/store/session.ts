@@ -269,9 +269,10 @@ export class Session {
   }
 
   #land(flight: Flight): void {
+    const now = performance.now();
     this.#flights.delete(flight);
-    noteAnswer(flight);
-    if (flight.sequence > 0) this.roundTrip.note(performance.now() - flight.wayFrom, flight.isAlone);
+    noteAnswer(flight, now);
+    if (flight.sequence > 0) this.roundTrip.note(now - flight.wayFrom, flight.isAlone);
     if (this.#waiting.length > 0 && this.#flights.size < MOST_IN_FLIGHT)
       this.#begin(this.#waiting.shift() as Flight);
   }

@@ -6,9 +6,16 @@ import type { Flight } from './flight.ts';
 
 // Small calls are answered by then; for one that takes longer it is better to sleep.
 const LONGEST_MS = 0.3;
+// Only where one answer follows the other for a while. A server that has slept is woken on the processor of whoever calls
+// it, and would have to wait for a process that stays awake there.
+const AWAKE_MS = 1;
+const AWAKE_COUNT = 16;
 
 const awaited = new Set<Flight>();
 let until = 0;
+let lastAnswerAt = 0;
+/** How many answers have followed each other. */
+let streak = 0;
 let isOn = false;
 
 // Every turn of the event loop looks for what has arrived, without sleeping as long as another turn is due.
@@ -19,6 +26,8 @@ function look(): void {
 
 /** The call has been sent to a server at hand. */
 export function expectAnswer(flight: Flight): void {
+  if (flight.startedAt - lastAnswerAt > AWAKE_MS) streak = 0;
+  if (streak < AWAKE_COUNT) return;
   awaited.add(flight);
   until = flight.startedAt + LONGEST_MS;
   if (isOn) return;
@@ -26,6 +35,8 @@ export function expectAnswer(flight: Flight): void {
   setImmediate(look);
 }
 
-export function noteAnswer(flight: Flight): void {
+export function noteAnswer(flight: Flight, at: number): void {
+  lastAnswerAt = at;
+  streak++;
   awaited.delete(flight);
 }
