@@ -2,6 +2,7 @@
 
 import { type Asker, CallBatch, type Wish } from './call-batch.ts';
 import { type AddArg, type AddInLaneArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
+import { tellNeighbours } from './neighbours.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -26,8 +27,15 @@ export interface Adder extends Asker {
 }
 
 export class AddBatch extends CallBatch<NewJob, Adder> {
+  readonly #session: Session;
+
   constructor(session: Session) {
     super(session, addManyCall);
+    this.#session = session;
+  }
+
+  protected override sent(batch: readonly Wish<NewJob, Adder>[]): void {
+    if (batch.some(({ arg }) => arg.delay === '0')) tellNeighbours(this.#session);
   }
 
   add(arg: NewJob): Promise<Added> {

@@ -27,13 +27,15 @@ export async function blockingRead(
   const client = connection.client ?? (await connection.ready());
   if (!connection.isUp) return nothingOnceUp(connection, timeoutMs);
   const reply = await new Promise<unknown>((resolve, reject) => {
-    const settle = (finish: () => void) => {
+    const tidyUp = () => {
       clearTimeout(timer);
       connection.off('down', onLost);
       connection.off('closed', onLost);
-      finish();
     };
-    const onLost = () => settle(() => resolve(LINK_LOST));
+    const onLost = () => {
+      tidyUp();
+      resolve(LINK_LOST);
+    };
     const timer = setTimeout(() => {
       connection.drop();
       onLost();
@@ -41,12 +43,16 @@ export async function blockingRead(
     connection.on('down', onLost);
     connection.on('closed', onLost);
     client.call(command, args).then(
-      (value) => settle(() => resolve(value)),
-      (error) =>
-        settle(() => {
-          if (isLinkError(error) || patienceFor(error) > 0) resolve(NOT_NOW);
-          else reject(translateServerError(error, command));
-        }),
+      (value) => {
+        resolve(value);
+        // A job may be waiting for what this reply leads to: that goes first.
+        setImmediate(tidyUp);
+      },
+      (error) => {
+        tidyUp();
+        if (isLinkError(error) || patienceFor(error) > 0) resolve(NOT_NOW);
+        else reject(translateServerError(error, command));
+      },
     );
   });
   if (reply !== LINK_LOST && reply !== NOT_NOW) return reply;

@@ -54,6 +54,9 @@ export abstract class CallBatch<Arg, By extends Asker> {
   /** Answers each wish of a call from its reply. */
   protected abstract answer(batch: readonly Wish<Arg, By>[], body: readonly unknown[], at: number): void;
 
+  /** A call with these has been sent. */
+  protected sent(_batch: readonly Wish<Arg, By>[]): void {}
+
   /** Sends all that waits, now: whatever the caller does next comes after it. */
   flush(): void {
     // A batch being sent is a call too, and asks for this.
@@ -122,6 +125,7 @@ export abstract class CallBatch<Arg, By extends Asker> {
       },
       () => this.#land(),
     );
+    this.sent(batch);
   }
 
   // What waits goes first: the server works on it while this answer is read and told.

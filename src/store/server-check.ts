@@ -7,6 +7,8 @@ export interface ServerFacts {
   readonly version: string;
   readonly databaseType: 'redis' | 'valkey' | 'dragonfly';
   readonly isCluster: boolean;
+  /** What the server calls itself, until it is restarted; undefined if it was not asked or does not say. */
+  readonly runId: string | undefined;
 }
 
 export interface ServerCheck {
@@ -21,7 +23,12 @@ const MINIMUM_VERSION = '6.2.0';
 
 export async function checkServer(client: RedisClient, check: ServerCheck): Promise<ServerFacts> {
   if (check.isSkipped)
-    return { version: MINIMUM_VERSION, databaseType: 'redis', isCluster: isCluster(client) };
+    return {
+      version: MINIMUM_VERSION,
+      databaseType: 'redis',
+      isCluster: isCluster(client),
+      runId: undefined,
+    };
   const info = await readInfo(client);
   const databaseType = info.has('dragonfly_version')
     ? 'dragonfly'
@@ -38,7 +45,7 @@ export async function checkServer(client: RedisClient, check: ServerCheck): Prom
     if (check.isStrict) throw error;
     check.warn(error.message);
   }
-  return { version, databaseType, isCluster: isCluster(client) };
+  return { version, databaseType, isCluster: isCluster(client), runId: info.get('run_id') };
 }
 
 async function readInfo(client: RedisClient): Promise<Map<string, string>> {

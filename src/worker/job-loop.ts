@@ -9,6 +9,7 @@ import type { ResolvedWorkerOptions } from '../model/options/worker-options.ts';
 import type { JobRecord } from '../store/codec.ts';
 import type { Exchange } from '../store/lease-store.ts';
 import type { MarkerStore } from '../store/marker-store.ts';
+import { joinNeighbours } from '../store/neighbours.ts';
 import { Exchanger } from './exchanger.ts';
 import { type AnyProcessor, Executor, type Running } from './executor.ts';
 import { Fetcher } from './fetcher.ts';
@@ -49,6 +50,12 @@ export class JobLoop {
   #isDrained = false;
   /** What is held goes back as soon as no fetch is on its way. */
   #isReturning = false;
+  /** It was told of work while a fetch was on its way, which may have found it. */
+  #isToldMeanwhile = false;
+  #leaveNeighbours: () => void = () => {};
+  /** It fetches because of a neighbour, and whether it does so: not where the last time brought nothing. */
+  #isFollowingHint = false;
+  #followsHints = true;
 
   constructor(
     host: JobHost & { readonly id: string; readonly finishSettings: FinishSettings },
@@ -129,6 +136,7 @@ export class JobLoop {
 
   start(): void {
     this.#isStarted = true;
+    this.#leaveNeighbours = joinNeighbours(this.#host.leases.session, () => this.#hear());
     this.wake();
   }
 
@@ -150,9 +158,26 @@ export class JobLoop {
 
   /** There may be work. */
   wake(): void {
+    this.#isToldMeanwhile = this.#exchanger.requested > 0;
+    if (this.#isToldMeanwhile) return;
     if (this.#freeSlots() > 0) this.#exchanger.fetch();
     // A marker popped while every slot is taken was meant for somebody else.
     else if (!this.#host.closing && this.#isStarted) this.#host.leases.signal().catch(this.#events.onError);
+  }
+
+  // Something was added in this process. A queue that is paused or full gives nothing, however much is added to it.
+  #hear(): boolean {
+    if (!this.#followsHints || !this.#fetcher.isSleeping) return false;
+    if (!this.#exchanger.isQuiet || this.#freeSlots() <= 0) return false;
+    this.#isFollowingHint = true;
+    this.#exchanger.fetch();
+    return true;
+  }
+
+  #learnFromHint(hasJobs: boolean): void {
+    if (hasJobs) this.#followsHints = true;
+    else if (this.#isFollowingHint) this.#followsHints = false;
+    this.#isFollowingHint = false;
   }
 
   /** Runs one job that was fetched by hand. */
@@ -193,6 +218,7 @@ export class JobLoop {
   /** True if this worker had taken markers that others may be waiting for. */
   stopFetching(): boolean {
     this.#isStopped = true;
+    this.#leaveNeighbours();
     this.#holdOff.stop();
     this.#fetcher.stop();
     this.#returnHeld();
@@ -321,7 +347,9 @@ export class JobLoop {
     // A fetch that filled every slot does not look further.
     this.#fetcher.noteFetch(exchange.jobs.length > 0 && exchange.dueAt === 0 ? undefined : exchange.dueAt);
     this.noteEmptiness(exchange);
+    this.#learnFromHint(exchange.jobs.length > 0);
     if (exchange.limitedMs > 0) this.#waitForLimit(exchange.limitedMs);
+    if (this.#isToldMeanwhile) this.wake();
     this.#restIfIdle();
   }
 
