@@ -10,7 +10,13 @@ async function measure() {
   const { default: library } = await import(`./adapters/${task.library}.mjs`);
   const { default: run } = await import(`./runs/${task.run}.mjs`);
   const probe = new Probe(task.connection);
-  const context = { connection: task.connection, distant: task.distant, params: task.params, probe };
+  const context = {
+    connection: task.connection,
+    distant: task.distant,
+    params: task.params,
+    libraryName: task.library,
+    probe,
+  };
   await run(library, { ...context, name: 'warm', count: task.warmUpCount, isWarmUp: true });
   const before = readTicks();
   const figures = await run(library, { ...context, name: task.name, count: task.count, isWarmUp: false });
