@@ -78,13 +78,14 @@ it('an id that was put among the waiting ones a second time runs once, before an
     },
     { concurrency: 3 },
   );
+  const completed: string[] = [];
+  worker.on('completed', (job) => completed.push(job.id!));
   await eventually(() => expect(ran).toContain('behind'));
   await bundle.server.admin.lpush(queue.toKey('wait'), 'twice');
   await queue.add('last', {}, { jobId: 'last' });
-  await eventually(() => expect(ran).toContain('last'));
-  const completed = nextEvent(worker, 'completed');
+  await eventually(() => expect(completed).toEqual(['beside', 'behind', 'last']));
   finish();
-  expect((await completed)[0].id).toBe('twice');
+  await eventually(() => expect(completed).toEqual(['beside', 'behind', 'last', 'twice']));
   expect(ran).toEqual(['twice', 'beside', 'behind', 'last']);
   expect(await queue.getJobCounts('waiting', 'active', 'completed')).toEqual({
     waiting: 0,
