@@ -28,6 +28,8 @@ export class Flight {
   isAlone = false;
   /** How often something was set right for it on the server. */
   mendCount = 0;
+  /** The process stays awake for its answer. */
+  isAwaited = false;
   readonly #answered: (reply: unknown) => void;
   readonly #failed: (error: unknown) => void;
   #isOver = false;

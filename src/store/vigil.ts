@@ -11,7 +11,7 @@ const LONGEST_MS = 0.3;
 const AWAKE_MS = 1;
 const AWAKE_COUNT = 16;
 
-const awaited = new Set<Flight>();
+let awaitedCount = 0;
 let until = 0;
 let lastAnswerAt = 0;
 /** How many answers have followed each other. */
@@ -20,7 +20,7 @@ let isOn = false;
 
 // Every turn of the event loop looks for what has arrived, without sleeping as long as another turn is due.
 function look(): void {
-  if (awaited.size > 0 && performance.now() < until) setImmediate(look);
+  if (awaitedCount > 0 && performance.now() < until) setImmediate(look);
   else isOn = false;
 }
 
@@ -28,7 +28,8 @@ function look(): void {
 export function expectAnswer(flight: Flight): void {
   if (flight.startedAt - lastAnswerAt > AWAKE_MS) streak = 0;
   if (streak < AWAKE_COUNT) return;
-  awaited.add(flight);
+  flight.isAwaited = true;
+  awaitedCount++;
   until = flight.startedAt + LONGEST_MS;
   if (isOn) return;
   isOn = true;
@@ -38,5 +39,7 @@ export function expectAnswer(flight: Flight): void {
 export function noteAnswer(flight: Flight, at: number): void {
   lastAnswerAt = at;
   streak++;
-  awaited.delete(flight);
+  if (!flight.isAwaited) return;
+  flight.isAwaited = false;
+  awaitedCount--;
 }
