@@ -32,7 +32,7 @@ local function free_lane(q, name, most)
     end
     moved = moved + 1
   end
-  if lane_state.depth(lane) == 0 then
+  if lane_state.depth(q, lane) == 0 then
     for _, id in ipairs(lane_state.out(lane)) do
       if jobs.exists(q, id) then
         forget_lane_of(q, id)

@@ -4,6 +4,7 @@
 --- @arg    most   int      how many jobs this call may remove
 --- @reply  done | more, how many were removed
 local items = require("lib.items")
+local lane_rest = require("lib.lane_rest")
 local lane_state = require("lib.lane_state")
 local lanes = require("lib.lanes")
 local removal = require("lib.removal")
@@ -36,18 +37,18 @@ return {
     shapes.check(q, "lane_settings")
     lanes.check(q, arg.lane)
     local lane = lane_state.open(q, arg.lane)
-    local resting = call("ZRANGE", lane.key, 0, arg.most - 1)
+    local resting, members = lane_rest.range(q, arg.lane, 0, arg.most - 1)
     local idle = idle_out(q, lane)
 
     -- write
     -- First those that rest: the end of one that is out would let the next out.
     local removed = 0
-    for _, member in ipairs(resting) do
-      removed = removed + remove(q, lane_state.id_of(member))
+    for i, id in ipairs(resting) do
+      removed = removed + remove(q, id)
       -- Also where its record is gone.
-      lane_state.drop_resting(q, lane, member)
+      lane_state.drop_resting(q, lane, id, members[i])
     end
-    if lane_state.depth(lane) > 0 then
+    if lane_state.depth(q, lane) > 0 then
       return { "more", tostring(removed) }
     end
     for _, id in ipairs(idle) do

@@ -17,20 +17,35 @@ local records, locks, related = {}, {}, {}
 local left, unlocked = {}, {}
 local entries_of = { completed = {}, failed = {} }
 
+-- Each id once. Mostly they are numbers that rise, and a look at the one before is enough.
+local function is_each_once(ids, count)
+  for i = 2, count do
+    local before, id = ids[i - 1], ids[i]
+    if #id < #before or #id == #before and id <= before then
+      local seen = {}
+      for k = 1, count do
+        if seen[ids[k]] then
+          return false
+        end
+        seen[ids[k]] = true
+      end
+      return true
+    end
+  end
+  return true
+end
+
 -- Whether the jobs are, one after the other, those that have been active the longest, as they mostly are; each once.
 local function are_in_order(ids, count, active)
   if #active ~= count then
     return false
   end
-  local seen = {}
   for i = 1, count do
-    local id = ids[i]
-    if active[count + 1 - i] ~= id or seen[id] then
+    if active[count + 1 - i] ~= ids[i] then
       return false
     end
-    seen[id] = true
   end
-  return true
+  return is_each_once(ids, count)
 end
 
 local function look_at_many(q, ids, count)

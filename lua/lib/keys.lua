@@ -71,7 +71,11 @@ function keys.dedup_next(q, dedup_id)
   return q.root .. ":dn:" .. dedup_id
 end
 
--- The jobs that rest in one lane. Its name may be any text, so it comes last.
+-- The jobs that rest in one lane, in a line and by their place. Its name may be any text, so it comes last.
+function keys.line(q, name)
+  return q.root .. ":meta:line:" .. name
+end
+
 function keys.lane(q, name)
   return q.root .. ":meta:lane:" .. name
 end

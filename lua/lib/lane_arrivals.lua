@@ -1,8 +1,9 @@
 -- New jobs that rest behind another one of their lane, as nearly all do where lanes are full: many of them are added
 -- without opening a lane. All others enter by lanes.lua.
 
-local keys = require("lib.keys")
+local clock = require("lib.clock")
 local lane_out = require("lib.lane_out")
+local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 
@@ -40,13 +41,13 @@ end
 
 -- Write: a new job rests there, behind all whose place is before now. An error has written nothing.
 function lane_arrivals.rest(q, name, id, number)
-  call("ZADD", keys.lane(q, name), q.now_text, lane_state.member(number, id))
+  lane_rest.append(q, name, id, number)
   lane_state.set_waiting(q, id, q.now_text)
 end
 
 -- Write: the same undone.
 function lane_arrivals.forget(q, name, id, number)
-  call("ZREM", keys.lane(q, name), lane_state.member(number, id))
+  lane_rest.remove(q, name, { id = id, sequence = clock.text(number) })
   lane_state.set_waiting(q, id, nil)
 end
 

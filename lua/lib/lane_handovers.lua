@@ -22,17 +22,39 @@ function handovers.of(q)
   return q.handed_count > 0 and next_of or NONE
 end
 
+-- What the last call has left behind is nobody's any more.
+local function begin()
+  for i = 1, left_behind do
+    next_of[names[i]] = nil
+  end
+end
+
 -- The lane has this job out now, or (false) nobody and nothing left. No lane twice in a call, unless it was forgotten.
 function handovers.note(q, name, id)
   local count = q.handed_count
   if count == 0 then
-    for i = 1, left_behind do
-      next_of[names[i]] = nil
-    end
+    begin()
   end
   count = count + 1
   names[count], next_of[name] = name, id
   q.handed_count, left_behind = count, count
+end
+
+-- The same of many lanes at once, and those that are out now follow.
+function handovers.note_all(q, lanes, ids, count)
+  local noted, followed = q.handed_count, q.followed_count
+  if noted == 0 then
+    begin()
+  end
+  for i = 1, count do
+    local name, id = lanes[i], ids[i]
+    names[noted + i], next_of[name] = name, id
+    if id then
+      followed = followed + 1
+      followers[followed] = id
+    end
+  end
+  q.handed_count, left_behind, q.followed_count = noted + count, noted + count, followed
 end
 
 -- The lane is opened: what is to be written of it is written with the others that were.
@@ -40,12 +62,6 @@ function handovers.forget(q, name)
   if q.handed_count > 0 then
     next_of[name] = nil
   end
-end
-
--- The job has left its rest and is ready.
-function handovers.follow(q, id)
-  local count = q.followed_count + 1
-  followers[count], q.followed_count = id, count
 end
 
 return handovers

@@ -5,7 +5,7 @@ local queue = require("lib.queue")
 local lane_rules = {}
 
 -- What the settings of a queue are before anybody says otherwise.
-local DEFAULT_RULES = "1 block continue 0 -"
+local DEFAULT_RULES = "1 block continue 0 l"
 
 local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
 
@@ -32,12 +32,14 @@ local function read_rules(text)
     uses_delayed = uses(used, "d"),
     uses_held = uses(used, "h"),
     uses_priority = uses(used, "p"),
+    uses_lines = uses(used, "l"),
+    uses_sorted = uses(used, "s") or not uses(used, "l"),
   }
 end
 
 -- The letters at the end say what has ever been used of the rarely used, so that nobody else asks for it: `o` lanes with
--- something of their own, `d` jobs that wait for their time, `h` lanes that are held back, `p` jobs with a priority. Not
--- to be changed by who reads it.
+-- something of their own, `d` jobs that wait for their time, `h` lanes that are held back, `p` jobs with a priority, `s`
+-- jobs that do not stand in a line. A queue has lines (`l`) if its first lane had one. Not to be changed by who reads it.
 function lane_rules.of(q)
   local text = queue.settings(q).lanes or DEFAULT_RULES
   if text ~= last_text then

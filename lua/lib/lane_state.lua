@@ -6,6 +6,7 @@ local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lane_out = require("lib.lane_out")
+local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
 local ready = require("lib.ready")
 local shapes = require("lib.shapes")
@@ -13,9 +14,6 @@ local shapes = require("lib.shapes")
 local lane_state = {}
 
 local text_of_one = lane_out.text_of_one
-
--- Digits of the sequence at the start of a member. Text of one width sorts as the numbers do.
-local WIDTH = 16
 
 -- What one lane has of its own: `p` paused, `h` halted, digits for its concurrency.
 local function read_own(lane, text)
@@ -55,7 +53,7 @@ function lane_state.open(q, name)
   local text = lane_out.read(q, name) or ""
   -- All fields from the beginning: a table that grows is built anew each time.
   lane = {
-    name = name, key = keys.lane(q, name), text = text, out = false, has_new_out = false, resting = false,
+    name = name, text = text, out = false, has_new_out = false, resting = false,
     is_listed = text ~= "", concurrency = rules.concurrency, own_concurrency = false, is_paused = false, is_halted = false,
   }
   if handed_to ~= nil then
@@ -104,9 +102,9 @@ function lane_state.is_blocked(lane)
 end
 
 -- How many rest in the lane.
-function lane_state.depth(lane)
+function lane_state.depth(q, lane)
   if not lane.resting then
-    lane.resting = call("ZCARD", lane.key)
+    lane.resting = lane_rest.count(q, lane.name)
   end
   return lane.resting
 end
@@ -168,23 +166,7 @@ end
 -- Check: all that it has to write when one comes or comes back.
 function lane_state.check(q, name)
   lane_state.check_keys(q)
-  lane_state.depth(lane_state.open(q, name))
-end
-
--- Whole numbers of a size that every server takes for one are printed several times as quick.
-local SMALL, LARGE = "%0" .. WIDTH .. "d%s", "%0" .. WIDTH .. ".0f%s"
-
-function lane_state.member(number, id)
-  return string.format(number < 2147483648 and SMALL or LARGE, number, id)
-end
-
--- A job with an automatic id has no sequence of its own: its id is the number.
-function lane_state.member_of(job)
-  return lane_state.member(tonumber(job.sequence or job.id) or 0, job.id)
-end
-
-function lane_state.id_of(member)
-  return string.sub(member, WIDTH + 1)
+  lane_state.depth(q, lane_state.open(q, name))
 end
 
 -- Where the job stands in its lane, read where the transition did not know it.
@@ -263,45 +245,42 @@ function lane_state.push(q, id, priority)
   kept.pushed[count], kept.pushed_count = id, count
 end
 
--- Puts a member to rest.
-function lane_state.add_resting(q, lane, score, member)
-  if call("ZADD", lane.key, score, member) == 1 then
+-- The job, whose place is known, comes to rest; in front of all others where that is said.
+function lane_state.add_resting(q, lane, job, is_front)
+  if lane_rest.add(q, lane.name, job, is_front) then
     count(lane, 1)
   end
   lane_state.touch(q, lane)
-  lane_state.set_waiting(q, lane_state.id_of(member), q.now_text)
+  lane_state.set_waiting(q, job.id, q.now_text)
 end
 
--- Takes a member from its rest; whether it was there.
-function lane_state.drop_resting(q, lane, member)
-  if lane.resting == 0 or call("ZREM", lane.key, member) == 0 then
-    return false
-  end
+local function leave_rest(q, lane, id)
   count(lane, -1)
   lane_state.touch(q, lane)
-  lane_state.set_waiting(q, lane_state.id_of(member), false)
+  lane_state.set_waiting(q, id, false)
+end
+
+-- Takes a job, whose place is known, from its rest; whether it was there.
+function lane_state.remove_resting(q, lane, job)
+  if lane.resting == 0 or not lane_rest.remove(q, lane.name, job) then
+    return false
+  end
+  leave_rest(q, lane, job.id)
   return true
 end
 
--- Takes the first of those that rest under this key; its id, or nil. A key that holds something else has nobody
--- resting: whoever ends a job must not fail for it.
-function lane_state.pop_first(q, key)
-  local is_read, first = pcall(call, "ZPOPMIN", key)
-  if not is_read and not shapes.is_wrong_type(first) then
-    error(first, 0)
+-- The same of an entry, as `lane_rest.range` tells of it.
+function lane_state.drop_resting(q, lane, id, member)
+  if lane_rest.drop(q, lane.name, id, member) then
+    leave_rest(q, lane, id)
   end
-  if not is_read or not first[1] then
-    return nil
-  end
-  local id = lane_state.id_of(first[1])
-  lane_state.set_waiting(q, id, false)
-  return id
 end
 
--- The same of an open lane.
+-- Takes the first of those that rest; its id, or nil.
 function lane_state.pop(q, lane)
-  local id = lane_state.pop_first(q, lane.key)
+  local id = lane_rest.pop(q, lane.name)
   if id then
+    lane_state.set_waiting(q, id, false)
     count(lane, -1)
   else
     lane.resting = 0

@@ -3,6 +3,7 @@
 
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
@@ -88,11 +89,12 @@ local function check_lane(q, name, listed, most_resting, heals, found)
       end
     end
   end
-  for _, member in ipairs(call("ZRANGE", lane.key, 0, most_resting - 1)) do
-    if not jobs.exists(q, lane_state.id_of(member)) then
-      tell(lane_state.id_of(member), "gone")
+  local resting, members = lane_rest.range(q, name, 0, most_resting - 1)
+  for i, id in ipairs(resting) do
+    if not jobs.exists(q, id) then
+      tell(id, "gone")
       if heals then
-        lane_state.drop_resting(q, lane, member)
+        lane_state.drop_resting(q, lane, id, members[i])
       end
     end
   end
@@ -119,14 +121,15 @@ function lane_upkeep.check(q, after, most, most_resting, heals)
   return found, #names < most and "" or names[#names], #names
 end
 
-local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held" }
+local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held", s = "lanes" }
 
--- Keys that are gone are asked for no more.
+-- Keys that are gone are asked for no more. What has no key of its own stays.
 local function forget_unused(q)
   lane_writing.flush(q)
   local rules = lane_rules.of(q)
   local used = string.gsub(rules.used, "%a", function(letter)
-    return call("EXISTS", q[RARE[letter]]) == 1 and letter or ""
+    local name = RARE[letter]
+    return (not name or call("EXISTS", q[name]) == 1) and letter or ""
   end)
   used = used == "" and "-" or used
   if used ~= rules.used then

@@ -84,8 +84,8 @@ end
 -- What a call has to say that has opened no lane.
 local NOTHING = { waiting = {}, changed = {} }
 
-local function is_alive(lane)
-  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(lane) > 0
+local function is_alive(q, lane)
+  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(q, lane) > 0
 end
 
 local function write_lanes(q, changed)
@@ -113,7 +113,7 @@ local function write_lanes(q, changed)
         none_out[count_none] = lane.name
       end
     end
-    if not is_alive(lane) then
+    if not is_alive(q, lane) then
       lane.is_listed = false
       count_ended = count_ended + 1
       ended[count_ended] = lane.name

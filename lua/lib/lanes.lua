@@ -1,5 +1,5 @@
--- Lanes: jobs of one queue that share a key run in order, `concurrency` at a time. A lane's jobs rest in a zset of
--- their own, by `orderMs` and then by arrival; the first ones are let out into the ordinary ready order. Who is out
+-- Lanes: jobs of one queue that share a key run in order, `concurrency` at a time. A lane's jobs rest by
+-- `orderMs` and then by arrival (lane_rest.lua); the first ones are let out into the ordinary ready order. Who is out
 -- is a set of job ids, one field per lane of one hash: it can be compared with the jobs themselves, and a count could
 -- not. Whoever changes anything runs the same rule: while there is room and somebody is due, let the first out.
 --
@@ -12,6 +12,7 @@ local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lane_out = require("lib.lane_out")
+local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
@@ -76,23 +77,22 @@ local function held_until(q, lane)
   if ordering_delay == 0 then
     return nil
   end
-  local first = call("ZRANGE", lane.key, "0", "0", "WITHSCORES")
-  if not first[1] or first[2] == "-inf" then
+  local id, place = lane_rest.first(q, lane.name)
+  if not id or place == "-inf" then
     return nil
   end
-  local id = lane_state.id_of(first[1])
   local row = jobs.fields(q, id, jobs.field.attempts_started)
   if not row or row[1] then
     return nil
   end
   local arrival = lane_state.waiting_since(q, id) or q.now
-  local due = math.min(tonumber(first[2]), arrival) + ordering_delay
+  local due = math.min(tonumber(place), arrival) + ordering_delay
   return due > q.now and due or nil
 end
 
 -- The lane should go on and has not.
 function lanes.is_stuck(q, lane)
-  return not lane_state.is_blocked(lane) and lane_state.has_room(lane) and lane_state.depth(lane) > 0
+  return not lane_state.is_blocked(lane) and lane_state.has_room(lane) and lane_state.depth(q, lane) > 0
     and not held_until(q, lane)
 end
 
@@ -123,7 +123,7 @@ end
 -- The job comes to rest in its lane. In front of all others goes what has run and was turned back.
 local function rest(q, lane, job, is_front)
   lane_state.know_place(q, job)
-  lane_state.add_resting(q, lane, is_front and "-inf" or job.order, lane_state.member_of(job))
+  lane_state.add_resting(q, lane, job, is_front)
 end
 
 -- Settle: a job that was nowhere comes to rest; whoever calls this lets the lane go on.
@@ -143,7 +143,7 @@ function lanes.enter(q, job)
   local lane = lane_state.open(q, job.lane)
   if not lane_state.has_room(lane) then
     rest(q, lane, job)
-  elseif lane_state.is_blocked(lane) or lane_rules.of(q).ordering_delay > 0 or lane_state.depth(lane) > 0 then
+  elseif lane_state.is_blocked(lane) or lane_rules.of(q).ordering_delay > 0 or lane_state.depth(q, lane) > 0 then
     rest(q, lane, job)
     release(q, lane)
   else
@@ -204,9 +204,12 @@ function lanes.gate(q, job)
     if not lane_state.has_room(lane) then
       return "back"
     end
-    local first = lane_state.depth(lane) > 0 and call("ZRANGE", lane.key, "0", "0", "WITHSCORES") or {}
-    local order, other = tonumber(job.order), tonumber(first[2])
-    local is_first = not other or order < other or (order == other and lane_state.member_of(job) <= first[1])
+    local first, place, member
+    if lane_state.depth(q, lane) > 0 then
+      first, place, member = lane_rest.first(q, lane.name)
+    end
+    local order, other = tonumber(job.order), tonumber(place)
+    local is_first = not first or order < other or (order == other and lane_rest.member_of(job) <= member)
     return is_first and "enter" or "back"
   end
   local out = lane_state.out(lane)
@@ -226,7 +229,7 @@ end
 -- Write: the gate let in a job that was not out.
 function lanes.let_in(q, job)
   local lane = lane_state.open(q, job.lane)
-  lane_state.drop_resting(q, lane, lane_state.member_of(job))
+  lane_state.remove_resting(q, lane, job)
   lane_state.add_out(q, lane, job.id)
 end
 
@@ -245,40 +248,41 @@ local function hand_over_to(q, name, next_id)
       handovers.note(q, name, next_id or false)
       return
     end
-    next_id = lane_state.pop_first(q, keys.lane(q, name))
+    next_id = lane_rest.pop(q, name)
+    if next_id then
+      lane_state.set_waiting(q, next_id, false)
+    end
   end
   -- Nobody is out and perhaps some rest: opened, the lane stays listed, and its upkeep goes on with it.
   handovers.note(q, name, false)
   lane_state.open(q, name)
 end
 
--- The next of each lane, by its number, and the records of those that there are. Kept from call to call, only as many as
--- are counted belong to this one.
-local successors, records = {}, {}
--- The lane whose next one is being taken, and how many were found: also where that failed.
-local popping, found = 0, 0
-
-local function pop_from(q, names, first, count)
-  local lane_prefix, job_prefix, id_of = keys.lane(q, ""), keys.job(q, ""), lane_state.id_of
-  for i = first, count do
-    popping, successors[i] = i, false
-    local member = call("ZPOPMIN", lane_prefix .. names[i])[1]
-    if member then
-      local id = id_of(member)
-      found = found + 1
-      successors[i], records[found] = id, job_prefix .. id
-    end
-  end
-end
+-- The next of each lane, by its number (false for nobody), and the records of those that there are. Kept from call to call,
+-- only as many as are counted belong to this one.
+local successors, records = { at = 0 }, {}
+local found = 0
 
 -- Takes the next of each lane from its rest. A key that holds something else has nobody resting; any other trouble is
 -- told when all are taken.
 local function pop_all(q, names, count)
   local trouble
-  popping, found = 0, 0
-  while popping < count do
-    local is_done, err = pcall(pop_from, q, names, popping + 1, count)
-    trouble = trouble or not is_done and not shapes.is_wrong_type(err) and err or nil
+  successors.at = 0
+  while successors.at < count do
+    local is_done, err = pcall(lane_rest.pop_each, q, names, successors.at + 1, count, successors)
+    if not is_done then
+      successors[successors.at] = false
+      trouble = trouble or not shapes.is_wrong_type(err) and err or nil
+    end
+  end
+  local prefix = keys.job(q, "")
+  found = 0
+  for i = 1, count do
+    local id = successors[i]
+    if id then
+      found = found + 1
+      records[found] = prefix .. id
+    end
   end
   return trouble
 end
@@ -307,13 +311,7 @@ function lanes.hand_over(q, names, count)
   local is_known, is_plain = pcall(are_plain, q)
   trouble = trouble or not is_known and is_plain or nil
   if is_known and is_plain then
-    for i = 1, count do
-      local next_id = successors[i]
-      handovers.note(q, names[i], next_id)
-      if next_id then
-        handovers.follow(q, next_id)
-      end
-    end
+    handovers.note_all(q, names, successors, count)
     q.lanes_moved_on = q.lanes_moved_on + found
   else
     for i = 1, count do
@@ -340,7 +338,7 @@ end
 function lanes.take_out(q, job)
   lane_state.know_place(q, job)
   local lane = lane_state.open(q, job.lane)
-  if lane_state.depth(lane) > 0 and lane_state.drop_resting(q, lane, lane_state.member_of(job)) then
+  if lane_state.depth(q, lane) > 0 and lane_state.remove_resting(q, lane, job) then
     return "wait"
   end
   if lane_rules.of(q).uses_delayed and call("ZREM", q.lane_delayed, job.id) == 1 then

@@ -42,14 +42,14 @@ const member = (sequence: number, id = String(sequence)) => `${String(sequence).
 const told = (id: string) =>
   events(['added', { jobId: id, name: 'mail' }], ['waiting', { jobId: id, lane: 'a' }]);
 
-/** The first of its lane goes out at once. */
-const out = (id: string): Changes => ({
+/** The first of its lane goes out at once. A queue that has had no lanes begins with lines. */
+const out = (id: string, usedBefore = 'l'): Changes => ({
   'q:id': text('11'),
   [`q:${id}`]: stored(id === '11' ? undefined : '11'),
   'q:wait': pushedLeft(id),
   'q:events': told(id),
   'q:marker': scored('0', 0),
-  'q:meta': fields(laneRules()),
+  'q:meta': fields(laneRules({ used: usedBefore })),
   'q:meta:lanes': scored('a', 0),
   'q:meta:lane-out': hash({ a: `${id.length}:${id}` }),
 });
@@ -81,7 +81,7 @@ describe('add_in_lane: nothing -> waiting', () => {
     await expectChange(tables, crowd(), add({ priority: '2' }), ['added', '11'], {
       ...rest,
       'q:11': stored(undefined, { priority: '2' }),
-      'q:meta': fields(laneRules({ used: 'p' })),
+      'q:meta': fields(laneRules({ used: 'lp' })),
       'q:pc': text('3'),
       'q:prioritized': scored('11', priorityScore(2, 3)),
     });
@@ -115,7 +115,7 @@ describe('add_in_lane: nothing -> waiting', () => {
 
   it('two of one call go one after the other', async () => {
     await expectChange(tables, used, add({}, {}), ['added', '11', 'added', '12'], {
-      ...out('11'),
+      ...out('11', '-'),
       'q:id': text('12'),
       'q:12': stored(undefined),
       'q:events': [told('11'), told('12')],
@@ -208,7 +208,7 @@ describe('add_in_lane: nothing -> waiting', () => {
 
   it('a name may be any text', async () => {
     for (const lane of ['a:b', '{x}', '%1', 'line\nbreak', 'lock', 'out', '-out', 's', 'ж💡', ' ']) {
-      const { 'q:meta:lanes': _lanes, 'q:meta:lane-out': _out, ...rest } = out('11');
+      const { 'q:meta:lanes': _lanes, 'q:meta:lane-out': _out, ...rest } = out('11', '-');
       await expectChange(tables, used, add({ lane }), ['added', '11'], {
         ...rest,
         'q:11': stored(undefined, { lane }),

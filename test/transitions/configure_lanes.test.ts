@@ -14,7 +14,8 @@ const configure = (change: object) => ({
 describe('configure_lanes', () => {
   it('writes what is given and says whether it was new', async () => {
     const all = { concurrency: '3', onRetry: 'skip', onFailure: 'halt', orderingDelay: '50' };
-    const stored = laneRules({ concurrency: '3', onRetry: 'skip', onFailure: 'halt', orderingDelayMs: '50' });
+    const rules = { concurrency: '3', onRetry: 'skip', onFailure: 'halt', orderingDelayMs: '50', used: 'l' };
+    const stored = laneRules(rules);
     await expectChange(tables, crowd(), configure(all), ['changed'], { 'q:meta': fields(stored) });
     await expectChange(tables, [...crowd(), hset(`${ROOT}:meta`, stored)], configure(all), ['same'], {});
     await expectChange(tables, crowd(), configure({}), ['same'], {});
@@ -23,7 +24,7 @@ describe('configure_lanes', () => {
       [...crowd(), hset(`${ROOT}:meta`, stored)],
       configure({ onRetry: 'block' }),
       ['changed'],
-      { 'q:meta': fields(laneRules({ concurrency: '3', onFailure: 'halt', orderingDelayMs: '50' })) },
+      { 'q:meta': fields(laneRules({ ...rules, onRetry: 'block' })) },
     );
   });
 });

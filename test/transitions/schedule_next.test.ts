@@ -97,7 +97,7 @@ describe('schedule_next: nothing -> delayed', () => {
           same[`q:${id}`] as Change,
           fields({ lane: 'a', orderMs: String(following), laneSeq: '11' }),
         ],
-        'q:meta': fields(laneRules({ used: 'pd' })),
+        'q:meta': fields(laneRules({ used: 'lpd' })),
         'q:meta:lane-delayed': scored(id, following),
         'q:de': scored(id, -1),
       },
