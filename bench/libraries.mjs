@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 
+/** `pace` is about how fast one is beside the fastest where many jobs are on their way. */
 export const LIBRARIES = {
   yoke: {
     title: 'Yoke',
@@ -10,16 +11,19 @@ export const LIBRARIES = {
   bullmq: {
     title: 'BullMQ',
     package: 'bullmq',
+    pace: 1 / 3,
     note: 'All defaults. One script call per job; writes an event stream.',
   },
   groupmq: {
     title: 'GroupMQ',
     package: 'groupmq',
+    pace: 1 / 2,
     note: 'All defaults. Jobs of one group run one at a time, so they are spread over as many groups as the worker runs at a time, where it is fastest. Keeps no completed jobs unless told to, writes no event stream, has no bulk add and no priorities.',
   },
   'bee-queue': {
     title: 'Bee-Queue',
     package: 'bee-queue',
+    pace: 1 / 2,
     note: 'The roles its documentation names: a producer that neither works nor listens, a worker that does not listen to its own events. No locks with a term, no stored events (it publishes them), no job record per state, no priorities, no retention by count; takes all defaults otherwise.',
   },
   bare: {

@@ -1,7 +1,7 @@
 // The workloads, as data: who runs them, how many jobs, which figures must hold still for the workload to count.
-// Every number of jobs is for the whole run; `--quick` takes the smaller one. A worker runs for days and a measurement
-// for seconds: so that neither just-in-time compilers nor growing tables are measured, those that count a rate warm up
-// for about as long first.
+// Every number of jobs is for the whole run; `--quick` takes the smaller one. Of those that are paced, slower libraries
+// get fewer (libraries.mjs). A worker runs for days and a measurement for seconds: so that neither just-in-time compilers
+// nor growing tables are measured, those that count a rate warm up for about as long first.
 
 const everybody = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
 const theTwo = ['yoke', 'bullmq'];
@@ -44,6 +44,7 @@ export const WORKLOADS = [
   },
   {
     id: 'add-100',
+    isPaced: true,
     title: 'add, 100 in flight',
     how: 'A hundred loops, each awaiting its own adds.',
     run: 'add',
@@ -57,6 +58,7 @@ export const WORKLOADS = [
   },
   {
     id: 'add-bulk',
+    isPaced: true,
     title: 'addBulk of 1,000',
     how: 'One addBulk of 1,000 jobs after the other (Bee-Queue: saveAll; GroupMQ has none).',
     run: 'add',
@@ -83,6 +85,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-10',
+    isPaced: true,
     title: 'process, concurrency 10',
     how: 'A filled queue, a handler that does nothing, ten at a time.',
     params: { concurrency: 10 },
@@ -95,6 +98,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-100',
+    isPaced: true,
     title: 'process, concurrency 100',
     how: 'A filled queue, a handler that does nothing, a hundred at a time.',
     params: { concurrency: 100 },
@@ -118,6 +122,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-retention',
+    isPaced: true,
     title: 'process at 100, keeping the last 100',
     how: 'removeOnComplete { count: 100 } on the worker (GroupMQ: keepCompleted 100; Bee-Queue cannot).',
     params: { concurrency: 100, keepCompleted: 100 },
@@ -129,6 +134,7 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-priorities',
+    isPaced: true,
     title: 'process at 100, ten priorities',
     how: 'Jobs of ten priorities, mixed (GroupMQ and Bee-Queue have none).',
     params: { concurrency: 100, hasPriorities: true },
@@ -176,6 +182,7 @@ export const WORKLOADS = [
   },
   {
     id: 'lanes-add',
+    isPaced: true,
     title: 'add to 100 lanes',
     how: 'A hundred loops, each awaiting its own adds, jobs spread over 100 lanes (GroupMQ: groups).',
     run: 'add',
@@ -200,6 +207,7 @@ export const WORKLOADS = [
   {
     ...inLanes,
     id: 'lanes-10',
+    isPaced: true,
     title: '100 lanes, concurrency 10',
     how: 'The same, ten at a time.',
     params: { concurrency: 10, lanes: 100 },
@@ -209,6 +217,7 @@ export const WORKLOADS = [
   {
     ...inLanes,
     id: 'lanes-100',
+    isPaced: true,
     title: '100 lanes, concurrency 100',
     how: 'The same, a hundred at a time: as many as there are lanes.',
     params: { concurrency: 100, lanes: 100 },

@@ -13,6 +13,7 @@ const { renderChart } = await load('chart.mjs');
 const { judge } = await load('acceptance.mjs');
 const { compare, ratiosOf } = await load('check.mjs');
 const { readArguments } = await load('arguments.mjs');
+const { countsOf } = await load('campaign.mjs');
 const { selectWorkloads, WORKLOADS, CHECKED } = await load('workloads.mjs');
 const { renderSummary } = await load('summary.mjs');
 const { identify, Notebook } = await load('notebook.mjs');
@@ -247,6 +248,17 @@ describe('the guard', () => {
 
   it('runs workloads that exist', () => {
     expect(selectWorkloads(CHECKED).map(({ id }: { id: string }) => id)).toEqual(CHECKED);
+  });
+});
+
+describe('how many jobs a library gets', () => {
+  const workload = { count: 600, quickCount: 50, warmUpCount: 90, isPaced: true };
+
+  it('is fewer for one that is slower, where many jobs are on their way', () => {
+    expect(countsOf(workload, 'yoke', { isQuick: false })).toEqual({ count: 600, warmUpCount: 90 });
+    expect(countsOf(workload, 'bullmq', { isQuick: false })).toEqual({ count: 200, warmUpCount: 30 });
+    expect(countsOf({ ...workload, isPaced: false }, 'bullmq', { isQuick: false }).count).toBe(600);
+    expect(countsOf(workload, 'bullmq', { isQuick: true }).count).toBe(50);
   });
 });
 
