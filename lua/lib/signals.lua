@@ -1,6 +1,7 @@
 -- What blocked workers are woken by. A call that pushes a hundred jobs needs one marker, so transitions only
 -- say that there is work, and the markers are written once, when the call ends.
 
+local lane_rules = require("lib.lane_rules")
 local queue = require("lib.queue")
 
 local signals = {}
@@ -29,8 +30,8 @@ end
 local function next_due(q)
   local first = first_score(q.delayed)
   local due = first and first / 4096
-  local lanes = queue.settings(q).lanes
-  if lanes and string.find(lanes, "[dh]", -3) then
+  local rules = queue.settings(q).lanes and lane_rules.of(q)
+  if rules and (rules.uses_delayed or rules.uses_held) then
     for _, key in ipairs({ q.lane_delayed, q.lane_held }) do
       local other = first_score(key)
       due = other and due and math.min(due, other) or other or due
