@@ -71,13 +71,11 @@ function lane_rest.drop(q, name, id, member)
   return call("LREM", keys.line(q, name), "1", id) == 1
 end
 
--- Write: the same of a job whose place is known.
+-- Write: the same of a job whose place is known. A line is searched from its beginning, so it comes last.
 function lane_rest.remove(q, name, job)
   local rules = lane_rules.of(q)
-  if rules.uses_lines and is_numbered(job) and lane_rest.drop(q, name, job.id) then
-    return true
-  end
   return rules.uses_sorted and lane_rest.drop(q, name, job.id, lane_rest.member_of(job))
+    or rules.uses_lines and is_numbered(job) and lane_rest.drop(q, name, job.id)
 end
 
 -- How many rest there.
@@ -85,6 +83,13 @@ function lane_rest.count(q, name)
   local rules = lane_rules.of(q)
   return (rules.uses_lines and call("LLEN", keys.line(q, name)) or 0)
     + (rules.uses_sorted and call("ZCARD", keys.lane(q, name)) or 0)
+end
+
+-- Check: one that comes may be put where none of the queue has been so far.
+function lane_rest.check(q, name)
+  if not lane_rules.of(q).uses_sorted then
+    call("ZCARD", keys.lane(q, name))
+  end
 end
 
 -- Whether the first of a line goes before the first of the zset. One without a record goes: it is passed over.

@@ -167,6 +167,7 @@ end
 function lane_state.check(q, name)
   lane_state.check_keys(q)
   lane_state.depth(q, lane_state.open(q, name))
+  lane_rest.check(q, name)
 end
 
 -- Where the job stands in its lane, read where the transition did not know it.

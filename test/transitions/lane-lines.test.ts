@@ -232,6 +232,14 @@ describe('lanes with lines', () => {
     });
   });
 
+  it('what lies in the place of either and is none refuses the job', async () => {
+    const refused = ['error', expect.stringContaining('WRONGTYPE')];
+    const given = (key: string): Command[] => [...busy, ['SET', `${ROOT}:meta:${key}:a`, 'x']];
+    await expectChange(tables, given('lane'), adding({ lane: 'a', order: '7' }), refused, {});
+    await expectChange(tables, given('line'), adding({ lane: 'a', order: '7' }), refused, {});
+    await expectChange(tables, given('line'), adding({ lane: 'a' }), refused, {});
+  });
+
   it('the next one is the first of the line or of the others', async () => {
     const standing = (id: string, orderMs: string) =>
       hset(`${ROOT}:${id}`, record({ ...laneFields(orderMs), laneSeq: id }));
