@@ -14,7 +14,7 @@ for i = 1, count do
   if call("HSETNX", out, lane, id) == 1 then
     released[#released + 1] = id
   else
-    call("ZADD", root .. "meta:lane:" .. lane, now, string.format("%016d:", id) .. id)
+    call("RPUSH", root .. "meta:line:" .. lane, id)
     call("ZADD", root .. "de", now, id)
   end
   call("ZADD", root .. "meta:lanes", "NX", now, lane)

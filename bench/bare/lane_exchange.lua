@@ -13,9 +13,8 @@ for i = 5, #ARGV, 3 do
   call("LREM", active, "-1", id)
   call("HSET", root .. id, "atm", "1", "returnvalue", result, "finishedOn", now)
   call("XADD", events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
-  local first = call("ZPOPMIN", root .. "meta:lane:" .. lane)[1]
-  if first then
-    local next_id = string.sub(first, 18)
+  local next_id = call("LPOP", root .. "meta:line:" .. lane)
+  if next_id then
     released[#released + 1] = next_id
     outs[#outs + 1], outs[#outs + 2] = lane, next_id
   else
