@@ -44,9 +44,12 @@ return {
     -- First those that rest: the end of one that is out would let the next out.
     local removed = 0
     for i, id in ipairs(resting) do
-      removed = removed + remove(q, id)
-      -- Also where its record is gone.
-      lane_state.drop_resting(q, lane, id, members[i])
+      local count = remove(q, id)
+      removed = removed + count
+      if count == 0 then
+        -- Its record is gone.
+        lane_state.drop_resting(q, lane, id, members[i])
+      end
     end
     if lane_state.depth(q, lane) > 0 then
       return { "more", tostring(removed) }

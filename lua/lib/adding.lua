@@ -78,7 +78,7 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   if due then
     lane_times.put(q, id, due)
   else
-    lanes.enter(q, { id = id, lane = arg.lane, priority = tonumber(arg.priority), order = order, sequence = sequence })
+    lanes.enter(q, { id = id, lane = arg.lane, priority = tonumber(arg.priority), order = order, sequence = sequence, is_new = true })
     events.capped(q, "waiting", "jobId", id, "lane", arg.lane)
   end
   return id

@@ -5,6 +5,7 @@ local adding = require("lib.adding")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lane_rest = require("lib.lane_rest")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local batch_ends = require("lib.batch_ends")
@@ -186,7 +187,7 @@ end
 local function take_out(p, member, is_long)
   local id = member.id
   if member.lane then
-    local from = lanes.take_out(p, member)
+    local from = lanes.take_out(p, member, is_long)
     if from then return from end
     -- This call may just have let it out.
     lanes.push_all(p)
@@ -223,7 +224,7 @@ local function scan_ms(group, members)
         length = call("LLEN", p.wait)
         p.wait_length = length
       end
-      entries = entries + length
+      entries = entries + length + (member.lane and lane_rest.line_length(p, member.lane) or 0)
     end
   end
   return entries * SCAN_MS_PER_ENTRY

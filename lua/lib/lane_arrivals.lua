@@ -47,7 +47,7 @@ end
 
 -- Write: the same undone.
 function lane_arrivals.forget(q, name, id, number)
-  lane_rest.remove(q, name, { id = id, sequence = clock.text(number) })
+  lane_rest.remove(q, name, { id = id, sequence = clock.text(number) }, true)
   lane_state.set_waiting(q, id, nil)
 end
 

@@ -36,10 +36,10 @@ local function is_numbered(job)
   return not job.sequence or job.sequence == job.id
 end
 
--- Whether a job that comes to rest now comes behind all that stand in the line. That is its place also where the server's
--- clock was put back.
+-- Whether a job that comes to rest now comes behind all that stand in the line: only when it is added. That is its place
+-- also where the server's clock was put back.
 local function stands_in_line(q, job)
-  return lane_rules.of(q).uses_lines and job.order == q.now_text and is_numbered(job) and not job.has_run
+  return job.is_new and lane_rules.of(q).uses_lines and job.order == q.now_text and is_numbered(job)
 end
 
 -- Write: a new job with this number rests there, behind all whose place is before now. An error has written nothing.
@@ -71,18 +71,23 @@ function lane_rest.drop(q, name, id, member)
   return call("LREM", keys.line(q, name), "1", id) == 1
 end
 
--- Write: the same of a job whose place is known. A line is searched from its beginning, so it comes last.
-function lane_rest.remove(q, name, job)
+-- Write: the same of a job whose place is known. A line is searched from its beginning, and to its end for one that is not
+-- there: only where that is said.
+function lane_rest.remove(q, name, job, is_searched)
   local rules = lane_rules.of(q)
   return rules.uses_sorted and lane_rest.drop(q, name, job.id, lane_rest.member_of(job))
-    or rules.uses_lines and is_numbered(job) and lane_rest.drop(q, name, job.id)
+    or is_searched and rules.uses_lines and is_numbered(job) and lane_rest.drop(q, name, job.id) or false
+end
+
+-- How many stand in the line.
+function lane_rest.line_length(q, name)
+  return lane_rules.of(q).uses_lines and call("LLEN", keys.line(q, name)) or 0
 end
 
 -- How many rest there.
 function lane_rest.count(q, name)
   local rules = lane_rules.of(q)
-  return (rules.uses_lines and call("LLEN", keys.line(q, name)) or 0)
-    + (rules.uses_sorted and call("ZCARD", keys.lane(q, name)) or 0)
+  return lane_rest.line_length(q, name) + (rules.uses_sorted and call("ZCARD", keys.lane(q, name)) or 0)
 end
 
 -- Check: one that comes may be put where none of the queue has been so far.
@@ -92,11 +97,20 @@ function lane_rest.check(q, name)
   end
 end
 
--- Whether the first of a line goes before the first of the zset. One without a record goes: it is passed over.
-local function goes_before(q, id, score, member)
+-- The place of the first of a line, as text; before all where its record is gone, so that it is passed over.
+local function place_of(q, id)
   local row = jobs.fields(q, id, ORDER)
-  local order, other = row and tonumber(row[1]), tonumber(score)
-  return not order or order < other or (order == other and lane_rest.member(tonumber(id) or 0, id) < member)
+  return row and row[1] or "-inf"
+end
+
+local function member_in_line(id)
+  return lane_rest.member(tonumber(id) or 0, id)
+end
+
+-- Whether one of a line, with this place, goes before one of the zset.
+local function goes_before(id, place, other_place, member)
+  local order, other = tonumber(place), tonumber(other_place)
+  return order < other or (order == other and member_in_line(id) < member)
 end
 
 -- The first one: its id, its place as text, its member, and whether it stands in the line; nil for nobody.
@@ -104,41 +118,55 @@ function lane_rest.first(q, name)
   local rules = lane_rules.of(q)
   local id = rules.uses_lines and call("LINDEX", keys.line(q, name), "0")
   local sorted = rules.uses_sorted and call("ZRANGE", keys.lane(q, name), "0", "0", "WITHSCORES") or {}
-  local member, score = sorted[1], sorted[2]
-  if id and (not member or goes_before(q, id, score, member)) then
-    local row = jobs.fields(q, id, ORDER)
-    return id, row and row[1] or "-inf", lane_rest.member(tonumber(id) or 0, id), true
+  local member, other_place = sorted[1], sorted[2]
+  local place = id and place_of(q, id)
+  if id and (not member or goes_before(id, place, other_place, member)) then
+    return id, place, member_in_line(id), true
   end
   if member then
-    return lane_rest.id_of(member), score, member, false
+    return lane_rest.id_of(member), other_place, member, false
   end
   return nil
 end
 
-local function pop(q, name)
-  local rules = lane_rules.of(q)
-  if rules.uses_lines and rules.uses_sorted then
-    local id, _, _, is_in_line = lane_rest.first(q, name)
-    if id then
-      call(is_in_line and "LPOP" or "ZPOPMIN", is_in_line and keys.line(q, name) or keys.lane(q, name))
-    end
-    return id
-  end
-  if rules.uses_lines then
-    return call("LPOP", keys.line(q, name)) or nil
-  end
+local function pop_line(q, name)
+  return call("LPOP", keys.line(q, name)) or nil
+end
+
+local function pop_sorted(q, name)
   local member = call("ZPOPMIN", keys.lane(q, name))[1]
   return member and lane_rest.id_of(member)
 end
 
--- Write: takes the first of those that rest; its id, or nil. A key that holds something else has nobody resting: whoever
--- ends a job must not fail for it.
-function lane_rest.pop(q, name)
+local function pop_either(q, name)
+  if lane_rest.line_length(q, name) == 0 then
+    return pop_sorted(q, name)
+  end
+  local _, _, _, is_in_line = lane_rest.first(q, name)
+  return (is_in_line and pop_line or pop_sorted)(q, name)
+end
+
+-- A key that holds something else has nobody resting: whoever ends a job must not fail for it.
+local function try(pop, q, name)
   local is_done, id = pcall(pop, q, name)
   if not is_done and not shapes.is_wrong_type(id) then
     error(id, 0)
   end
-  return is_done and id or nil
+  return is_done and id or nil, is_done
+end
+
+-- Write: takes the first of those that rest; its id, or nil.
+function lane_rest.pop(q, name)
+  local rules = lane_rules.of(q)
+  if not rules.uses_lines then
+    return (try(pop_sorted, q, name))
+  end
+  if not rules.uses_sorted then
+    return (try(pop_line, q, name))
+  end
+  local id, is_done = try(pop_either, q, name)
+  -- What is wrong with one of the two keeps nobody in the other.
+  return id or not is_done and (try(pop_line, q, name) or try(pop_sorted, q, name)) or nil
 end
 
 -- Write: the same of many lanes, from `names[first]` to `names[last]`: the ids go into `popped`, by number, and false for
@@ -148,7 +176,7 @@ function lane_rest.pop_each(q, names, first, last, popped)
   if rules.uses_sorted and rules.uses_lines then
     for i = first, last do
       popped.at = i
-      popped[i] = pop(q, names[i]) or false
+      popped[i] = lane_rest.pop(q, names[i]) or false
     end
   elseif rules.uses_lines then
     local prefix = keys.line(q, "")
@@ -180,7 +208,10 @@ function lane_rest.range(q, name, first, last)
     end
     return ids, members
   end
-  -- The first `last` of either hold the first `last` of both.
+  if last < 0 then
+    last = lane_rest.count(q, name) + last
+  end
+  -- The first ones of either hold the first ones of both.
   local line = call("LRANGE", keys.line(q, name), "0", clock.text(last))
   local sorted = call("ZRANGE", keys.lane(q, name), "0", clock.text(last), "WITHSCORES")
   local in_line, in_sorted = 1, 1
@@ -189,7 +220,7 @@ function lane_rest.range(q, name, first, last)
     if not id and not member then
       break
     end
-    local is_in_line = id and (not member or goes_before(q, id, sorted[in_sorted + 1], member))
+    local is_in_line = id and (not member or goes_before(id, place_of(q, id), sorted[in_sorted + 1], member))
     if at >= first then
       tell(is_in_line and id or lane_rest.id_of(member), not is_in_line and member)
     end

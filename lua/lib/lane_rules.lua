@@ -71,7 +71,9 @@ function lane_rules.mark(q, letter)
   if letter and not uses(rules.used, letter) then
     lane_rules.set(q, { used = (rules.used == "-" and "" or rules.used) .. letter })
   elseif not queue.settings(q).lanes then
-    lane_rules.set(q, {})
+    -- Somebody may have deleted what was known of lanes that are there.
+    local is_read, count = pcall(call, "ZCARD", q.lanes)
+    lane_rules.set(q, is_read and count > 0 and { used = rules.used .. "s" } or {})
   end
 end
 

@@ -4,7 +4,6 @@
 
 local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
-local keys = require("lib.keys")
 local lane_out = require("lib.lane_out")
 local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
@@ -261,9 +260,19 @@ local function leave_rest(q, lane, id)
   lane_state.set_waiting(q, id, false)
 end
 
--- Takes a job, whose place is known, from its rest; whether it was there.
-function lane_state.remove_resting(q, lane, job)
-  if lane.resting == 0 or not lane_rest.remove(q, lane.name, job) then
+-- Whether the job rests in a lane, as far as is known: to search a line for one that does not takes long.
+local function is_resting(q, id)
+  local is_read, since = pcall(lane_state.waiting_since, q, id)
+  return not is_read or since and since >= 0
+end
+
+-- Takes a job, whose place is known, from its rest; whether it was there. `is_long`: lines are too long to be searched.
+function lane_state.remove_resting(q, lane, job, is_long)
+  if lane.resting == 0 then
+    return false
+  end
+  local is_searched = not is_long and lane_rules.of(q).uses_lines and is_resting(q, job.id)
+  if not lane_rest.remove(q, lane.name, job, is_searched) then
     return false
   end
   leave_rest(q, lane, job.id)

@@ -121,7 +121,7 @@ function lane_upkeep.check(q, after, most, most_resting, heals)
   return found, #names < most and "" or names[#names], #names
 end
 
-local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held", s = "lanes" }
+local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held" }
 
 -- Keys that are gone are asked for no more. What has no key of its own stays.
 local function forget_unused(q)
@@ -129,7 +129,9 @@ local function forget_unused(q)
   local rules = lane_rules.of(q)
   local used = string.gsub(rules.used, "%a", function(letter)
     local name = RARE[letter]
-    return (not name or call("EXISTS", q[name]) == 1) and letter or ""
+    local is_gone = name and call("EXISTS", q[name]) == 0
+      or letter == "s" and call("EXISTS", q.lanes, q.lane_waiting) == 0
+    return is_gone and "" or letter
   end)
   used = used == "" and "-" or used
   if used ~= rules.used then

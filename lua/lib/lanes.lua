@@ -237,6 +237,11 @@ end
 function lanes.turn_back(q, job)
   local lane = lane_state.open(q, job.lane)
   local was_out = lane_state.drop(q, lane, job.id)
+  if not was_out then
+    -- Somebody has put it into the ready order; it may rest here as well.
+    lane_state.know_place(q, job)
+    lane_state.remove_resting(q, lane, job)
+  end
   rest(q, lane, job, was_out and job.has_run)
   release(q, lane)
 end
@@ -334,11 +339,12 @@ function lanes.finished(q, name, id, outcome)
   release(q, lane)
 end
 
--- Takes a job that is not out from where it rests or waits for its time: `wait`, `delayed`, or nil.
-function lanes.take_out(q, job)
+-- Takes a job that is not out from where it rests or waits for its time: `wait`, `delayed`, or nil. `is_long`: lines are
+-- too long to be searched.
+function lanes.take_out(q, job, is_long)
   lane_state.know_place(q, job)
   local lane = lane_state.open(q, job.lane)
-  if lane_state.depth(q, lane) > 0 and lane_state.remove_resting(q, lane, job) then
+  if lane_state.depth(q, lane) > 0 and lane_state.remove_resting(q, lane, job, is_long) then
     return "wait"
   end
   if lane_rules.of(q).uses_delayed and call("ZREM", q.lane_delayed, job.id) == 1 then

@@ -6,7 +6,7 @@ import { encodeAdd, placeJob } from '../core/job-adding.ts';
 import type { JobHost } from '../core/job-host.ts';
 import { BulkAddError, type RefusedJob } from '../model/errors.ts';
 import type { JobsOptions, ResolvedJobOptions } from '../model/options/job-options.ts';
-import { isSurelyEncodable } from '../model/payload.ts';
+import { encodeJobData, isSurelyEncodable } from '../model/payload.ts';
 import type { Adder, NewJob } from '../store/add-batch.ts';
 
 // So many go with one call, and are encoded while the server works on those before them. The first call is a short one,
@@ -16,14 +16,14 @@ const AT_FIRST = 64;
 
 export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #queue: JobHost;
-  readonly #names: N[] = [];
+  readonly #args: NewJob[] = [];
   readonly #data: D[] = [];
   readonly #options: ResolvedJobOptions[] = [];
   readonly #refused: RefusedJob[] = [];
-  readonly #args: (NewJob | undefined)[] = [];
   #jobs: Job<D, R, N>[] = [];
-  /** All before this place are encoded. */
-  #encodedTo = 0;
+  /** Places of those whose data is encoded later, and how many of them have been. */
+  readonly #late: number[] = [];
+  #encodedCount = 0;
   #leftCount = 0;
   #done: () => void = () => {};
 
@@ -33,18 +33,21 @@ export class BulkAdd<D, R, N extends string> implements Adder {
 
   /** Checks a job; throws where it cannot be added. Nothing is sent yet: one of those that follow may be wrong. */
   take(name: N, data: D, options: ResolvedJobOptions): void {
-    const isLate = this.#args.length >= AT_FIRST && isSurelyEncodable(data, options);
-    this.#args.push(isLate ? undefined : encodeAdd(name, data, options));
-    this.#names.push(name);
+    const place = this.#args.length;
+    const isLate = place >= AT_FIRST && isSurelyEncodable(data, options);
+    if (isLate) this.#late.push(place);
+    this.#args.push(encodeAdd(name, isLate ? undefined : data, options));
     this.#data.push(data);
     this.#options.push(options);
   }
 
   /** From now on the caller may change the data of those before this place; of all, unless one is given. */
   encode(end = this.#args.length): void {
-    for (; this.#encodedTo < end; this.#encodedTo++) {
-      const place = this.#encodedTo;
-      this.#args[place] ??= encodeAdd(this.#names[place]!, this.#data[place], this.#options[place]!);
+    for (; this.#encodedCount < this.#late.length; this.#encodedCount++) {
+      const place = this.#late[this.#encodedCount]!;
+      if (place >= end) return;
+      const arg = this.#args[place]!;
+      arg.data = encodeJobData(arg.name, this.#data[place], this.#options[place]!);
     }
   }
 
@@ -57,7 +60,7 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     });
     // All in the same turn: no answer is read before.
     this.#sendAll();
-    this.#jobs = this.#names.map((name, place) => this.#jobOf(name, place));
+    this.#jobs = this.#args.map((arg, index) => this.#jobOf(arg, index));
     await done;
     if (this.#refused.length > 0) throw this.#refusal();
     return this.#jobs;
@@ -68,9 +71,10 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     let at = 0;
     try {
       while (at < count) {
-        const end = Math.min(count, at + (at === 0 ? AT_FIRST : AT_ONCE));
+        const next = at + (at === 0 ? AT_FIRST : AT_ONCE);
+        const end = this.#late[this.#encodedCount] === undefined ? count : Math.min(count, next);
         this.encode(end);
-        this.#queue.jobs.addAll(this.#args.slice(at, end) as NewJob[], this, at, end < count);
+        this.#queue.jobs.addAll(this.#args.slice(at, end), this, at, end < count);
         at = end;
       }
     } catch (error) {
@@ -93,9 +97,9 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     if (--this.#leftCount === 0) this.#done();
   }
 
-  #jobOf(name: N, place: number): Job<D, R, N> {
-    const options = this.#options[place]!.stored as JobsOptions;
-    return new Job<D, R, N>(this.#queue, name, this.#data[place]!, options);
+  #jobOf({ name }: NewJob, index: number): Job<D, R, N> {
+    const options = this.#options[index]!.stored as JobsOptions;
+    return new Job<D, R, N>(this.#queue, name as N, this.#data[index]!, options);
   }
 
   // What was refused as a whole, for one reason, is told that reason.

@@ -12,7 +12,7 @@ const laneKeys = async (queue: Queue) => {
   const root = `${queue.qualifiedName}:`;
   return keys
     .map((key) => key.slice(root.length))
-    .filter((key) => key === 'de' || key.startsWith('meta:lane'));
+    .filter((key) => key === 'de' || /^meta:(lane|line)/.test(key));
 };
 
 it('jobs of a lane run in the order of their adds, one at a time, and leave no key behind', async () => {

@@ -71,7 +71,7 @@ export async function laneChaos(
   const counts = await queue.getJobCounts();
   const { findings } = await queue.auditLanes();
   await Promise.all(workers.map((worker) => worker.close()));
-  const left = await server.admin.keys(`${queue.qualifiedName}:meta:lane*`);
+  const left = await server.admin.keys(`${queue.qualifiedName}:meta:l[ai]ne*`);
   await queue.close();
 
   const violations = [

@@ -68,7 +68,7 @@ export function laneHand(bundle: Bundle, opts: QueueOptions = {}): LaneHand {
       const keys = await bundle.server.admin.keys(`${root}*`);
       return keys
         .map((key) => key.slice(root.length))
-        .filter((key) => key === 'de' || key.startsWith('meta:lane'));
+        .filter((key) => key === 'de' || /^meta:(lane|line)/.test(key));
     },
   };
   return hand;

@@ -27,6 +27,7 @@ import { events, fields, hash, list, scored, text } from '../support/expected.ts
 import {
   type Command,
   hset,
+  job,
   laneFields,
   laneRules,
   NOW,
@@ -61,6 +62,11 @@ type Step = typeof steps extends fc.Arbitrary<(infer One)[]> ? One : never;
 /** So much of what is rare has been used that one of the words for it was not found: a later one did not wake anybody. */
 const rare = (['later', 'pause', 'important', 'drain', 'ordered', 'add', 'add', 'later'] as const).map(
   (what): Step => ({ what, lane: 0, count: 1, at: 0, laterMs: what === 'drain' ? 1 : 0 }),
+);
+
+/** One that was let out in the millisecond of its add goes back to its own place. */
+const turnedBack = (['add', 'pause', 'fetch', 'resume', 'fetch'] as const).map(
+  (what): Step => ({ what, lane: 0, count: what === 'add' ? 4 : 1, at: 0, laterMs: 0 }),
 );
 
 const inLane = { ...addition, jobId: '', order: '' };
@@ -194,7 +200,7 @@ describe('lanes with lines', () => {
         if (Object.keys(space).some((key) => key.startsWith('q:meta:line:'))) stood.count++;
         expect(withLines).toEqual(await play(history, '-'));
       }),
-      { numRuns: 60, examples: [[rare]] },
+      { numRuns: 60, examples: [[rare], [turnedBack]] },
     );
     // Or nothing was compared.
     expect(stood.count).toBeGreaterThan(5);
@@ -238,6 +244,25 @@ describe('lanes with lines', () => {
     await expectChange(tables, given('lane'), adding({ lane: 'a', order: '7' }), refused, {});
     await expectChange(tables, given('line'), adding({ lane: 'a', order: '7' }), refused, {});
     await expectChange(tables, given('line'), adding({ lane: 'a' }), refused, {});
+  });
+
+  it('what is wrong with one of the two keeps nobody in the other', async () => {
+    for (const [wrong, right] of [
+      ['lane', ['RPUSH', `${ROOT}:meta:line:a`, '2']],
+      ['line', ['ZADD', `${ROOT}:meta:lane:a`, '7', '00000000000000022']],
+    ] as [string, Command][]) {
+      await tables.given([
+        ...usedQueue(ROOT, laneRules({ used: 'ls' })),
+        ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
+        hset(`${ROOT}:meta:lane-out`, { a: '1:1' }),
+        ...job('active', { id: '1', fields: laneFields() }),
+        hset(`${ROOT}:2`, record({ ...laneFields('7', '2'), lane: 'a' })),
+        ['SET', `${ROOT}:meta:${wrong}:a`, 'x'],
+        right,
+      ]);
+      await tables.run(finishing(pushCompleteInLane, { ...completion, ...seenInLane, lane: 'a' }));
+      expect((await tables.keyspace())['q:wait']?.value).toEqual(['2']);
+    }
   });
 
   it('the next one is the first of the line or of the others', async () => {
