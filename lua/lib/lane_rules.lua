@@ -4,8 +4,9 @@ local queue = require("lib.queue")
 
 local lane_rules = {}
 
--- What the settings of a queue are before anybody says otherwise.
-local DEFAULT_RULES = "1 block continue 0 l"
+-- What the settings of a queue are before anybody says otherwise. It has had no lanes and begins with lines; but somebody
+-- may have deleted what was known of lanes that are there, so both places are looked at until then.
+local DEFAULT_RULES, FIRST_USED = "1 block continue 0 ls", "l"
 
 local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
 
@@ -48,6 +49,10 @@ function lane_rules.of(q)
   return last_rules
 end
 
+local function used_so_far(q)
+  return queue.settings(q).lanes and lane_rules.of(q).used or FIRST_USED
+end
+
 -- Write: what is told of the rules changes.
 function lane_rules.set(q, changes)
   local rules = lane_rules.of(q)
@@ -56,7 +61,7 @@ function lane_rules.set(q, changes)
     changes.on_retry or rules.on_retry,
     changes.on_failure or rules.on_failure,
     string.format("%.0f", changes.ordering_delay or rules.ordering_delay),
-    changes.used or rules.used,
+    changes.used or used_so_far(q),
   }, " ")
   if text ~= queue.settings(q).lanes then
     call("HSET", q.meta, "yoke.lanes", text)
@@ -67,13 +72,11 @@ end
 -- Write: the queue has lanes, and perhaps one of the rarely used keys. From now on a lookup by id, a count and a
 -- promotion have to think of them.
 function lane_rules.mark(q, letter)
-  local rules = lane_rules.of(q)
-  if letter and not uses(rules.used, letter) then
-    lane_rules.set(q, { used = (rules.used == "-" and "" or rules.used) .. letter })
+  local used = used_so_far(q)
+  if letter and not uses(used, letter) then
+    lane_rules.set(q, { used = (used == "-" and "" or used) .. letter })
   elseif not queue.settings(q).lanes then
-    -- Somebody may have deleted what was known of lanes that are there.
-    local is_read, count = pcall(call, "ZCARD", q.lanes)
-    lane_rules.set(q, is_read and count > 0 and { used = rules.used .. "s" } or {})
+    lane_rules.set(q, {})
   end
 end
 
