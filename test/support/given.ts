@@ -174,7 +174,7 @@ export interface LaneRules {
   readonly onRetry?: string;
   readonly onFailure?: string;
   readonly orderingDelayMs?: string;
-  /** Which of the rarely used keys have been used: `o` own settings, `d` delayed, `h` held back. */
+  /** What has been used: `l` lines, `s` others beside them, `o` own settings, `d` delayed, `h` held back. */
   readonly used?: string;
 }
 
