@@ -62,12 +62,15 @@ local transitions = {
 
 -- A worker takes at most half of what is ready, so that one does not swallow a burst while others idle. A
 -- single job is never halved away, and as many lanes as it has moved on in this call are its own to go on with: it takes
--- half of the others.
-local function share(q, wanted)
+-- half of the others. Who has room for one and finds one need not know what else there is.
+local function share(q, arg, wanted)
   if wanted <= 1 then
     return wanted
   end
   local ready_count = call("LLEN", q.wait)
+  if ready_count == 1 and arg.fetch_count == 1 then
+    return 1
+  end
   if ready_count < 2 * wanted then
     ready_count = ready_count + call("ZCARD", q.prioritized)
   end
@@ -91,7 +94,7 @@ local function allowance(q, arg, settings, limit_max)
   if limit_max then
     wanted = math.min(arg.fetch_count, wanted, limits.room(q, limit_max))
   end
-  return wanted > 0 and share(q, wanted) or 0, 0
+  return wanted > 0 and share(q, arg, wanted) or 0, 0
 end
 
 -- Claims these jobs, from the one at `first` on, as far as the reply has room. False if one of them has to wait for a

@@ -54,8 +54,10 @@ export abstract class CallBatch<Arg, By extends Asker> {
   /** Answers each wish of a call from its reply. */
   protected abstract answer(batch: readonly Wish<Arg, By>[], body: readonly unknown[], at: number): void;
 
-  /** A call with these has been sent. */
-  protected sent(_batch: readonly Wish<Arg, By>[]): void {}
+  /** Sends the call with these. */
+  protected dispatch(_batch: readonly Wish<Arg, By>[], post: () => void): void {
+    post();
+  }
 
   /** Sends all that waits, now: whatever the caller does next comes after it. */
   flush(): void {
@@ -114,18 +116,19 @@ export abstract class CallBatch<Arg, By extends Asker> {
     let before: Arg | undefined;
     for (const { arg } of batch) before = this.push(argv, arg, before);
     this.#inFlight++;
-    this.#session.post(
-      this.#call,
-      argv,
-      // An outage is no longer for those who waited behind others: the time they have waited counts.
-      batch.at(-1)!.askedAt,
-      ({ body, at }) => this.answer(batch, body, at),
-      (error) => {
-        for (const { asker, place } of batch) asker.refused(error, place);
-      },
-      () => this.#land(),
-    );
-    this.sent(batch);
+    const post = () =>
+      this.#session.post(
+        this.#call,
+        argv,
+        // An outage is no longer for those who waited behind others: the time they have waited counts.
+        batch.at(-1)!.askedAt,
+        ({ body, at }) => this.answer(batch, body, at),
+        (error) => {
+          for (const { asker, place } of batch) asker.refused(error, place);
+        },
+        () => this.#land(),
+      );
+    this.dispatch(batch, post);
   }
 
   // What waits goes first: the server works on it while this answer is read and told.

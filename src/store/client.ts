@@ -1,6 +1,6 @@
 // The part of ioredis that we use, by shape: a user's instance may come from another copy or version.
 
-import type { Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 
 export interface RedisClient {
   readonly status: string;
@@ -15,7 +15,7 @@ export interface RedisClient {
   once(event: string, listener: (...args: never[]) => void): unknown;
   off(event: string, listener: (...args: never[]) => void): unknown;
   readonly options: { keyPrefix?: string; maxRetriesPerRequest?: number | null; [name: string]: unknown };
-  readonly stream?: Readable;
+  readonly stream?: Duplex;
   /** On a cluster only. */
   nodes?(role?: string): RedisClient[];
   readonly isCluster?: boolean;

@@ -2,6 +2,7 @@
 
 import { OutcomeUnknownError } from '../model/errors.ts';
 import type { RedisClient } from './client.ts';
+import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
 import type { EngineCall } from './lua-source.ts';
 
@@ -28,6 +29,8 @@ export class Flight {
   isAlone = false;
   /** How often something was set right for it on the server. */
   mendCount = 0;
+  /** Over which it was sent last. */
+  connection: Connection | undefined;
   /** The process stays awake for its answer. */
   isAwaited = false;
   readonly #answered: (reply: unknown) => void;

@@ -63,6 +63,7 @@ export class Session {
   #starting: Promise<Engine> | undefined;
   #watchdog: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #carrier: Session | undefined;
   readonly #giveUpAfterMs: number;
 
   constructor(connection: Connection, settings: SessionSettings) {
@@ -101,6 +102,30 @@ export class Session {
   /** What waits to be sent goes before any other call, so that calls happen in the order in which they were made. */
   sendFirst(send: () => void): void {
     this.#beforeCall = send;
+  }
+
+  /** All that is sent meanwhile over this link leaves in one packet: the server is woken once, and answers once. */
+  together(send: () => void): void {
+    const stream = this.#connection.client?.stream;
+    stream?.cork?.();
+    try {
+      send();
+    } finally {
+      stream?.uncork?.();
+    }
+  }
+
+  /**
+   * What is sent meanwhile goes over another's link to the same server, where that is ours to drop if it falls silent. If
+   * that link is lost it is sent again over its own, as any call whose reply was lost.
+   */
+  rideWith(carrier: Session, send: () => void): void {
+    this.#carrier = carrier.#connection.isOwned ? carrier : undefined;
+    try {
+      send();
+    } finally {
+      this.#carrier = undefined;
+    }
   }
 
   /** Runs a call that changes something, exactly once, and returns its reply. */
@@ -284,10 +309,12 @@ export class Session {
 
   // Nearly always everything is there, and the call is sent without another step.
   #answer(flight: Flight): Promise<unknown> {
-    const engine = this.#engine;
-    const { client, isUp } = this.#connection;
+    const link = this.#carrier ?? this;
+    const engine = link.#engine;
+    const { client, isUp } = link.#connection;
     const isTimely = flight.startedAt - flight.askedAt < this.#giveUpAfterMs;
     if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight);
+    flight.connection = link.#connection;
     return flight.send(engine, client).catch(async (error) => {
       await this.#overcome(flight, error);
       return this.#tryUntilAnswered(flight);
@@ -300,6 +327,7 @@ export class Session {
         await this.#untilSendable(flight);
         const engine = this.#engine ?? (await this.#start());
         const client = this.#connection.client ?? (await this.#connection.ready());
+        flight.connection = this.#connection;
         return await flight.send(engine, client);
       } catch (error) {
         await this.#overcome(flight, error);
@@ -363,17 +391,18 @@ export class Session {
       () => {
         this.#watchdog = undefined;
         const now = performance.now();
-        let isSilent = false;
+        const silent = new Set<Connection>();
         for (const flight of [...this.#flights]) {
           const waitedMs = now - flight.askedAt;
+          const { connection = this.#connection } = flight;
           if (waitedMs > this.#giveUpAfterMs) {
             this.#land(flight);
             flight.giveUp(outcomeUnknown(flight, waitedMs));
-          } else if (now - Math.max(flight.startedAt, this.#connection.readyAt) > callTimeoutMs) {
-            isSilent = true;
+          } else if (now - Math.max(flight.startedAt, connection.readyAt) > callTimeoutMs) {
+            silent.add(connection);
           }
         }
-        if (isSilent && this.#connection.isUp) this.#connection.drop();
+        for (const connection of silent) if (connection.isUp) connection.drop();
         if (this.#flights.length > 0) this.#watch();
       },
       Math.max(callTimeoutMs / 2, 10),

@@ -10,6 +10,7 @@ import type { JobRecord } from '../store/codec.ts';
 import type { Exchange } from '../store/lease-store.ts';
 import type { MarkerStore } from '../store/marker-store.ts';
 import { joinNeighbours } from '../store/neighbours.ts';
+import type { Session } from '../store/session.ts';
 import { Exchanger } from './exchanger.ts';
 import { type AnyProcessor, Executor, type Running } from './executor.ts';
 import { Fetcher } from './fetcher.ts';
@@ -136,7 +137,7 @@ export class JobLoop {
 
   start(): void {
     this.#isStarted = true;
-    this.#leaveNeighbours = joinNeighbours(this.#host.leases.session, () => this.#hear());
+    this.#leaveNeighbours = joinNeighbours(this.#host.leases.session, (carrier) => this.#hear(carrier));
     this.wake();
   }
 
@@ -166,11 +167,11 @@ export class JobLoop {
   }
 
   // Something was added in this process. A queue that is paused or full gives nothing, however much is added to it.
-  #hear(): boolean {
+  #hear(carrier: Session): boolean {
     if (!this.#followsHints || !this.#fetcher.isSleeping) return false;
     if (!this.#exchanger.isQuiet || this.#freeSlots() <= 0) return false;
     this.#isFollowingHint = true;
-    this.#exchanger.fetch();
+    this.#host.leases.session.rideWith(carrier, () => this.#exchanger.fetch());
     return true;
   }
 

@@ -111,9 +111,10 @@ describeFaults('closing', () => {
       new Worker(queue.name, async (job) => starts.push(job.id!), { connection: proxy.connection }),
     );
     await nextEvent(worker, 'drained');
-    // The reply is on its way for longer than it takes to call close.
+    // The reply is on its way for longer than it takes to call close. Nothing rides on a link that is the user's.
     proxy.delay(200);
-    const { id } = await queue.add('work', {});
+    const producer = track(new Queue(queue.name, { connection: server.admin }));
+    const { id } = await producer.add('work', {});
     const isTaken = async () => (await queue.getJobState(id!)) === 'active';
     while (!(await isTaken())) await new Promise((resolve) => setTimeout(resolve, 5));
 

@@ -110,6 +110,25 @@ describeFaults('a lost reply', () => {
       }
     });
 
+    it(`a fetch that rode with an add delivers its job once where its reply is lost and that link ${link}`, async () => {
+      await setup();
+      const started: number[] = [];
+      const handle: Processor = async ({ data }) => {
+        started.push(data.n);
+        return { n: data.n };
+      };
+      startWorker(handle, { connection: server.connection });
+      await nextEvent(worker!, 'drained');
+      const lost = proxy.loseReply(isFetch, { link });
+      await queue.add('work', { n: 1 });
+
+      await lost;
+      expect(await violations()).toEqual([]);
+      expect(started).toEqual([1]);
+      const [job] = await direct.getCompleted();
+      expect(job).toMatchObject({ attemptsStarted: 1, attemptsMade: 1, stalledCounter: 0 });
+    });
+
     it(`a finish whose reply is lost and its link ${link} counts once, and the worker hears that it was accepted`, async () => {
       await setup();
       const lost = proxy.loseReply(isComplete, { link });
