@@ -17,6 +17,7 @@ local delays = require("lib.delays")
 local events = require("lib.events")
 local exchange_outcome = require("lib.exchange_outcome")
 local items = require("lib.items")
+local lane_followers = require("lib.lane_followers")
 local lane_writing = require("lib.lane_writing")
 local lane_times = require("lib.lane_times")
 local limits = require("lib.limits")
@@ -40,13 +41,13 @@ local function promote_first(q)
     delays.promote_due(q)
     if queue.settings(q).lanes then
       lane_times.promote_due(q)
-      show_released(q)
     end
   end
 end
 
 local function retry_after_promotion(q, arg)
   promote_first(q)
+  show_released(q)
   return retry(q, arg)
 end
 
@@ -74,6 +75,8 @@ local function share(q, arg, wanted)
   if ready_count < 2 * wanted then
     ready_count = ready_count + call("ZCARD", q.prioritized)
   end
+  local first, last = lane_followers.left(q)
+  ready_count = ready_count + last - first + 1
   return math.min(wanted, math.max(1, math.ceil((ready_count + q.lanes_moved_on) / 2)))
 end
 
@@ -99,12 +102,14 @@ end
 
 -- Claims these jobs, from the one at `first` on, as far as the reply has room. False if one of them has to wait for a
 -- free slot.
-local function claim_all(q, arg, from, ids, first, step, outcome)
-  arg.from, arg.job_ids, arg.at, arg.step, arg.peeked = from, ids, first, step, false
-  while ids[arg.at] and arg.room > 0 do
+local function claim_all(q, arg, from, ids, first, step, last, outcome)
+  arg.from, arg.job_ids, arg.at, arg.step, arg.last, arg.peeked = from, ids, first, step, last, false
+  while (last - arg.at) * step >= 0 and arg.room > 0 do
     local word, count = claim(q, arg, outcome)
     if word == "left" then
       return false
+    elseif word == "ghost" and from == "lane" then
+      lane_followers.pass_over(q, ids[arg.at])
     elseif word == "ghost" then
       outcome.ghosts[#outcome.ghosts + 1] = ids[arg.at]
     elseif word ~= "claimed" then
@@ -115,25 +120,41 @@ local function claim_all(q, arg, from, ids, first, step, outcome)
   return true
 end
 
+-- The same with those who follow in their lanes and are in the ready order behind all others, up to `count` of them.
+local function claim_followers(q, arg, count, outcome)
+  local goes_on, most = true, outcome.count + count
+  local first, last = lane_followers.left(q)
+  while goes_on and first <= last and outcome.count < most and arg.room > 0 do
+    last = math.min(last, first + most - outcome.count - 1)
+    goes_on = claim_all(q, arg, "lane", lane_followers.ids, first, 1, last, outcome)
+    first, last = lane_followers.left(q)
+  end
+  return goes_on, most - outcome.count
+end
+
 local one = {}
 
 -- Claims `count` jobs in the order in which they run. The records come along, so that nothing is read twice.
 local function fetch(q, arg, count, outcome)
   arg.room = arg.max_bytes
-  local goes_on
+  local goes_on = true
   if count == 1 then
     one[1] = call("LINDEX", q.wait, "-1") or nil
-    goes_on = claim_all(q, arg, "wait", one, 1, 1, outcome)
-    count = one[1] and 0 or 1
+    if one[1] then
+      goes_on, count = claim_all(q, arg, "wait", one, 1, 1, 1, outcome), 0
+    end
   else
     batch_claims.open(q)
     local waiting = call("LRANGE", q.wait, clock.text(-count), "-1")
-    goes_on = claim_all(q, arg, "wait", waiting, #waiting, -1, outcome)
+    goes_on = claim_all(q, arg, "wait", waiting, #waiting, -1, 1, outcome)
     count = count - #waiting
+  end
+  if goes_on and count > 0 and q.followed_count > q.shown_count then
+    goes_on, count = claim_followers(q, arg, count, outcome)
   end
   if goes_on and count > 0 then
     local prioritized = call("ZRANGE", q.prioritized, "0", clock.text(count - 1))
-    claim_all(q, arg, "prioritized", prioritized, 1, 1, outcome)
+    claim_all(q, arg, "prioritized", prioritized, 1, 1, #prioritized, outcome)
     if #prioritized == 0 then
       call("DEL", q.priority_counter)
     end
@@ -167,7 +188,7 @@ local function look_for_work(q, arg, outcome)
   if arg.fetch_count + arg.ahead_count > 0 then
     local settings = queue.settings(q)
     promote_first(q)
-    show_released(q)
+    lane_writing.push_opened(q)
     local count
     local limit_max, limit_ms = limits.of(settings, arg.limit_max, arg.limit_ms)
     outcome.limit_max, outcome.limit_ms = limit_max, limit_ms

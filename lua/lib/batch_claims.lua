@@ -21,6 +21,8 @@ function batch_claims.drop(q, from, id)
     else
       call("RPOP", q.wait)
     end
+  elseif from == "lane" then
+    q.shown_count = q.shown_count + 1
   elseif claiming then
     local count = claiming.prioritized + 1
     prioritized[count], claiming.prioritized = id, count
@@ -41,7 +43,7 @@ function batch_claims.claim(q, from, id)
       batch_claims.drop(q, from, id)
     end
   else
-    call("ZREM", q.prioritized, id)
+    batch_claims.drop(q, from, id)
     call("LPUSH", q.active, id)
   end
 end

@@ -54,7 +54,40 @@ function handovers.note_all(q, lanes, ids, count)
       followers[followed] = id
     end
   end
+  q.lanes_moved_on = q.lanes_moved_on + followed - q.followed_count
   q.handed_count, left_behind, q.followed_count = noted + count, noted + count, followed
+end
+
+-- Which of the lanes has this job out now.
+function handovers.lane_of(q, id)
+  for i = 1, q.handed_count do
+    if next_of[names[i]] == id then
+      return names[i]
+    end
+  end
+  return nil
+end
+
+-- The lane has another out now, which follows; or (false) nobody.
+function handovers.change(q, name, id)
+  next_of[name] = id
+  if id then
+    q.followed_count = q.followed_count + 1
+    followers[q.followed_count] = id
+  end
+end
+
+-- Numbers from this one on that are nobody's are given to those behind them; the last one.
+function handovers.close_up(q, first)
+  local last = first - 1
+  for i = first, q.followed_count do
+    if followers[i] then
+      last = last + 1
+      followers[last] = followers[i]
+    end
+  end
+  q.followed_count = last
+  return last
 end
 
 -- The lane is opened: what is to be written of it is written with the others that were.

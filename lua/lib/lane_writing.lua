@@ -2,6 +2,7 @@
 -- commands for all of them.
 
 local handovers = require("lib.lane_handovers")
+local lane_followers = require("lib.lane_followers")
 local lane_out = require("lib.lane_out")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
@@ -15,23 +16,24 @@ local BATCH = 1000
 local function push(q, ids, first, last)
   for from = first, last, BATCH do
     call("LPUSH", q.wait, unpack(ids, from, math.min(from + BATCH - 1, last)))
+    signals.work(q)
   end
 end
 
--- Settle: what was let out is in the ready order. Before a fetch, so that it finds it.
-function lane_writing.push_all(q)
-  local kept, shown, followed = q.lane_books, q.shown_count, q.followed_count
+-- Settle: what opened lanes have let out is in the ready order. Before a fetch, so that it finds it.
+function lane_writing.push_opened(q)
+  local kept = q.lane_books
   local pushed = kept and kept.pushed_count or 0
-  if pushed == 0 and followed == shown then
-    return
-  end
   if pushed > 0 then
     kept.pushed_count = 0
     push(q, kept.pushed, 1, pushed)
   end
-  q.shown_count = followed
-  push(q, handovers.followers, shown + 1, followed)
-  signals.work(q)
+end
+
+-- Settle: so is all that was let out. There are never some of both kinds: see lanes.lua.
+function lane_writing.push_all(q)
+  lane_writing.push_opened(q)
+  lane_followers.show(q, push)
 end
 
 local write = {

@@ -263,10 +263,9 @@ local function hand_over_to(q, name, next_id)
   lane_state.open(q, name)
 end
 
--- The next of each lane, by its number (false for nobody), and the records of those that there are. Kept from call to call,
--- only as many as are counted belong to this one.
-local successors, records = { at = 0 }, {}
-local found = 0
+-- The next of each lane, by its number; false for nobody. Kept from call to call, only as many as are counted belong to
+-- this one.
+local successors = { at = 0 }
 
 -- Takes the next of each lane from its rest. A key that holds something else has nobody resting; any other trouble is
 -- told when all are taken.
@@ -280,22 +279,7 @@ local function pop_all(q, names, count)
       trouble = trouble or not shapes.is_wrong_type(err) and err or nil
     end
   end
-  local prefix = keys.job(q, "")
-  found = 0
-  for i = 1, count do
-    local id = successors[i]
-    if id then
-      found = found + 1
-      records[found] = prefix .. id
-    end
-  end
   return trouble
-end
-
--- Whether none of them has a priority and all have a record: then nobody has to look at them one by one. What lies in the
--- place of a record and is none is dropped by the fetch that meets it, and the upkeep goes on with its lane.
-local function are_plain(q)
-  return not lane_rules.of(q).uses_priority and (found == 0 or call("EXISTS", unpack(records, 1, found)) == found)
 end
 
 local function hand_over_one(q, name, next_id)
@@ -313,11 +297,8 @@ function lanes.hand_over(q, names, count)
     lane_writing.push_all(q)
   end
   local trouble = pop_all(q, names, count)
-  local is_known, is_plain = pcall(are_plain, q)
-  trouble = trouble or not is_known and is_plain or nil
-  if is_known and is_plain then
+  if not lane_rules.of(q).uses_priority then
     handovers.note_all(q, names, successors, count)
-    q.lanes_moved_on = q.lanes_moved_on + found
   else
     for i = 1, count do
       local is_done, err = pcall(hand_over_one, q, names[i], successors[i])

@@ -4,12 +4,12 @@
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
 --- back into its lane: it came by a door that knows nothing of lanes. An id whose job is running already was put there a
 --- second time, and is dropped too.
---- `job_ids` are the jobs to claim: the next one is that `at`, the one behind it is `step` further. `room` are the bytes
+--- `job_ids` are the jobs to claim, to the one at `last`: the next one is that `at`, the one behind it is `step` further (1 or -1). `room` are the bytes
 --- of payload that the reply may still take. `peeked` is the record of the next one, where it was read before.
 --- Past the first `fetch_count`, what a worker takes waits in its hands for a free slot: then only jobs are taken that
 --- have never begun and are tied to nothing but a lane. A worker that dies costs such a job no more than one stall, and
 --- one that stalled before is left to those who run it at once.
---- @arg   from       string   wait or prioritized
+--- @arg   from       string   wait, prioritized, or lane for those who follow there
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
@@ -42,7 +42,7 @@ local function withhold(q, from, id, status, job)
   put_aside(q, from, id)
   if status == "cancelled" then
     jobs.erase(q, id)
-    events.capped(q, "removed", "jobId", id, "prev", from)
+    events.capped(q, "removed", "jobId", id, "prev", from == "lane" and "wait" or from)
   else
     call("ZADD", status == "completed" and q.completed or q.failed, q.now_text, id)
   end
@@ -167,9 +167,11 @@ local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
   local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
-  local count, id = 0, ids[at]
+  local count = 0
   rooms[0] = room
-  while id and room > 0 do
+  local left = (arg.last - at) * step + 1
+  while count < left and room > 0 do
+    local id = ids[at]
     local key = prefix .. id
     local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone)
     if not row then
@@ -180,7 +182,6 @@ local function choose(q, arg)
     chosen_keys[count], chosen[count], chosen_lanes[count], rooms[count] = key, row, lane or false, room
     chosen_count = count
     is_in_lane = is_in_lane or lane
-    id = ids[at]
   end
   return nil, is_in_lane
 end

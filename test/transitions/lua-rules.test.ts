@@ -95,7 +95,7 @@ describe('the Lua tree', () => {
       'transitions/reprocess.lua unpack(forgotten)': 'at most five',
       'calls/check_lanes.lua unpack(found)': 'three per job that is out or looked at',
       'lib/lane_out.lua unpack(names, first, last)': 'as many as a call has items',
-      'lib/lanes.lua unpack(records, 1, found)': 'as many as a call has items',
+      'lib/lane_followers.lua unpack(records, 1, count)': 'as many as a call has items',
       'lib/lane_writing.lua unpack(ids, from': 'in steps of 1,000',
       'lib/lane_writing.lua unpack(values, first': 'in steps of 1,000',
       'lib/lane_upkeep.lua unpack(lane_state.out(lane))': 'at most a thousand are out',
