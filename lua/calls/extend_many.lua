@@ -7,6 +7,7 @@ local transitions = { extend = require("transitions.extend") }
 
 return {
   run = function(q, _, batch)
+    items.firsts(q, batch)
     return items.run(q, batch, transitions)
   end,
   render = items.as_is,

@@ -39,6 +39,8 @@ function batch_claims.claim(q, from, id)
     claimed[count], claiming.claimed = id, count
     if from == "wait" then
       claiming.waiting = claiming.waiting + 1
+    elseif from == "lane" then
+      q.shown_count = q.shown_count + 1
     else
       batch_claims.drop(q, from, id)
     end

@@ -17,35 +17,33 @@ local records, locks, related = {}, {}, {}
 local left, unlocked = {}, {}
 local entries_of = { completed = {}, failed = {} }
 
--- Each id once. Mostly they are numbers that rise, and a look at the one before is enough.
 local function is_each_once(ids, count)
-  for i = 2, count do
-    local before, id = ids[i - 1], ids[i]
-    if #id < #before or #id == #before and id <= before then
-      local seen = {}
-      for k = 1, count do
-        if seen[ids[k]] then
-          return false
-        end
-        seen[ids[k]] = true
-      end
-      return true
+  local seen = {}
+  for i = 1, count do
+    if seen[ids[i]] then
+      return false
     end
+    seen[ids[i]] = true
   end
   return true
 end
 
--- Whether the jobs are, one after the other, those that have been active the longest, as they mostly are; each once.
+-- Whether the jobs are, one after the other, those that have been active the longest, as they mostly are; each once, as
+-- they are for sure where they are numbers that rise.
 local function are_in_order(ids, count, active)
   if #active ~= count then
     return false
   end
+  local before, rises = "", true
   for i = 1, count do
-    if active[count + 1 - i] ~= ids[i] then
+    local id = ids[i]
+    if active[count + 1 - i] ~= id then
       return false
     end
+    rises = rises and (#id > #before or #id == #before and id > before)
+    before = id
   end
-  return is_each_once(ids, count)
+  return rises or is_each_once(ids, count)
 end
 
 local function look_at_many(q, ids, count)
@@ -219,21 +217,25 @@ local function spread_range(q, ending)
   end
 end
 
--- Write: the job with this number leaves `active`, loses its lease, lies among the `completed`. False where it was not
--- active, and then nothing has changed.
-function batch_ends.complete(q, number, id)
+-- Write: the jobs from this number to that leave `active`, lose their leases, lie among the `completed`.
+function batch_ends.complete_run(q, first, last)
   local ending = q.ending
-  if ending then
-    if ending.plain_to ~= number - 1 then
-      spread_range(q, ending)
-      ending.plain_from = number
-    end
-    ending.plain_to, ending.holders[number] = number, false
-    if ending.oldest then
-      ending.oldest[id] = false
-    end
-    return true
+  if ending.plain_to ~= first - 1 then
+    spread_range(q, ending)
+    ending.plain_from = first
   end
+  ending.plain_to = last
+  local holders, oldest = ending.holders, ending.oldest
+  for number = first, last do
+    holders[number] = false
+    if oldest then
+      oldest[ending.ids[number]] = false
+    end
+  end
+end
+
+-- The same of the only job of a call. False where it was not active, and then nothing has changed.
+function batch_ends.complete_one(q, id)
   if call("LREM", q.active, "-1", id) == 0 then
     return false
   end

@@ -25,38 +25,41 @@ local function run_at(q, argv, readers, transitions, at)
   return following, word, value, count
 end
 
--- How many items from this one on differ from it in nothing but what their shortest form says, which all but the first
--- have; and how long that form is.
-local function run_length(q, batch, at)
-  local argv, lengths = batch.argv, batch.lengths
-  local verb = argv[at]
-  local again = batch.again[verb]
-  local behind, count, length = at + lengths[verb], 1, 0
-  q.behind = behind
-  if again and argv[behind] == again then
-    length = lengths[again]
-    repeat
-      behind, count = behind + length, count + 1
-    until argv[behind] ~= again
-  end
-  return count, length
-end
-
--- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call.
-local firsts = {}
+-- Filled by one call after the other, as the readers' tables are: only as many as are counted belong to this call. How many
+-- items from one on differ from it in nothing but what their shortest form says is kept by its number.
+local firsts, runs = {}, {}
 
 -- The first argument of every item, and how many there are. Those of a run that come after its first item have no other,
 -- so that a transition finds them here (`q.firsts`), by the number of the item.
 function items.firsts(q, batch)
-  local argv, at, lengths = batch.argv, batch.first, batch.lengths
-  local count, last = 0, #argv
+  local argv, at, lengths, again_of = batch.argv, batch.first, batch.lengths, batch.again
+  local list, count, last = firsts, 0, #argv
   while at <= last do
+    local verb = argv[at]
+    local again, from = again_of[verb], count
     count = count + 1
-    firsts[count] = argv[at + 1]
-    at = at + lengths[argv[at]]
+    list[count] = argv[at + 1]
+    at = at + lengths[verb]
+    if again and argv[at] == again then
+      local length = lengths[again]
+      repeat
+        count = count + 1
+        list[count] = argv[at + 1]
+        at = at + length
+      until argv[at] ~= again
+    end
+    runs[from + 1] = count - from
   end
-  q.firsts = firsts
-  return firsts, count
+  q.firsts = list
+  return list, count
+end
+
+-- How long the run is that begins with this item, and how long the form is that all but the first have.
+local function run_from(q, batch, at, number)
+  local lengths, verb = batch.lengths, batch.argv[at]
+  local run = runs[number]
+  q.behind = at + lengths[verb]
+  return run, run > 1 and lengths[batch.again[verb]] or 0
 end
 
 -- A list of texts, and of lists of them, as JSON. A client takes one long text apart quicker than a reply of many
@@ -78,7 +81,7 @@ local function tell_numbered(outcome, first, numbered)
 end
 
 -- The words and values of all items, flat: word, value, word, value … as one text. Those that were numbered one after
--- the other are told together: `numbered`, the first number, how many.
+-- the other are told together: `numbered`, the first number, how many. After `items.firsts`.
 function items.run(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
   local outcome, number, at, last = {}, 1, batch.first, #argv
@@ -88,7 +91,7 @@ function items.run(q, batch, transitions)
     if run > 0 then
       q.behind = at + length
     else
-      run, length = run_length(q, batch, at)
+      run, length = run_from(q, batch, at, number)
     end
     q.item, q.run = number, run
     local following, word, value, done = run_at(q, argv, readers, transitions, at)
@@ -118,7 +121,7 @@ function items.run(q, batch, transitions)
   return items.text(outcome)
 end
 
--- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text.
+-- Only those whose word is not `ok`, flat: number, word, value … Numbers count from 0 and are text. After `items.firsts`.
 function items.refused(q, batch, transitions)
   local argv, readers = batch.argv, batch.readers
   local refused, number, at, last, run, length = {}, 1, batch.first, #argv, 0, 0
@@ -127,7 +130,7 @@ function items.refused(q, batch, transitions)
     if run > 0 then
       q.behind = at + length
     else
-      run, length = run_length(q, batch, at)
+      run, length = run_from(q, batch, at, number)
     end
     q.item, q.run = number, run
     local following, word, value, done = run_at(q, argv, readers, transitions, at)

@@ -29,7 +29,8 @@ local function text_of_one(id)
   return (HEAD[#id] or #id .. ":") .. id
 end
 
-lane_out.text_of_one = text_of_one
+-- Where there are many, both are used without a call for each.
+lane_out.text_of_one, lane_out.head = text_of_one, HEAD
 
 function lane_out.text_of(ids)
   if #ids == 1 then
@@ -85,7 +86,9 @@ function lane_out.count_alone(q, names, ids, first, count)
   end
   local texts = lane_out.texts(q, names, 1, count)
   for i = 1, count do
-    if texts[i] ~= text_of_one(ids[first + i - 1]) then
+    local id = ids[first + i - 1]
+    local length = HEAD[#id]
+    if texts[i] ~= (length and length .. id or text_of_one(id)) then
       return i - 1
     end
   end

@@ -56,9 +56,16 @@ end
 local waiting, gone = {}, {}
 local out, none_out, listed, ended = {}, {}, {}, {}
 
+-- What a call has to say that has opened no lane.
+local NOTHING = { waiting = {}, changed = {} }
+
 -- Who waits now and who does not; and those who follow in their lanes, unless they have come back since.
 local function write_waiting(q, scores)
   local count_in, count_out = 0, 0
+  if scores == NOTHING.waiting then
+    put_out(write.remove, q.lane_waiting, handovers.followers, q.followed_count)
+    return
+  end
   for id, score in pairs(scores) do
     if score then
       waiting[count_in + 1], waiting[count_in + 2] = score, id
@@ -83,21 +90,19 @@ local function write_waiting(q, scores)
   end
 end
 
--- What a call has to say that has opened no lane.
-local NOTHING = { waiting = {}, changed = {} }
-
 local function is_alive(q, lane)
   return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(q, lane) > 0
 end
 
 local function write_lanes(q, changed)
   local count_out, count_none, count_listed, count_ended = 0, 0, 0, 0
-  local names, next_of, text_of_one = handovers.names, handovers.of(q), lane_out.text_of_one
+  local names, next_of, text_of_one, head = handovers.names, handovers.of(q), lane_out.text_of_one, lane_out.head
   for i = 1, q.handed_count do
     local name = names[i]
     local id = next_of[name]
     if id then
-      out[count_out + 1], out[count_out + 2] = name, text_of_one(id)
+      local length = head[#id]
+      out[count_out + 1], out[count_out + 2] = name, length and length .. id or text_of_one(id)
       count_out = count_out + 2
     elseif id == false then
       count_none, count_ended = count_none + 1, count_ended + 1

@@ -38,45 +38,37 @@ local function value_of(flat, field)
   return nil
 end
 
--- Name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts behind those say that
--- its sequence is not its id. The number of values is odd, which that of names and values never is, and at most eight are
--- read: a server builds a longer list anew. Nil where there is no such job, or its delay was not over; its lane comes along.
-local function read_values(key, has_lanes)
-  local row, lane, delay
-  if has_lanes then
-    row = call("HMGET", key, "name", "data", "opts", "timestamp", "priority", LANE, ORDER, "delay")
-    lane, delay = row[6], row[8]
-    row[8] = nil
-  else
-    row = call("HMGET", key, "name", "data", "opts", "timestamp", "priority", "delay")
-    lane, delay = false, row[6]
-  end
-  if delay ~= "0" or not (row[1] and row[2] and row[3] and row[4] and row[5]) then
-    return nil
-  end
-  local field_count = call("HLEN", key)
-  if not lane then
-    row[6], row[7] = nil, nil
-    return field_count == 6 and row or nil
-  end
-  if field_count == 9 and row[7] and call("HEXISTS", key, SEQUENCE) == 1 then
-    row[8], row[9] = "", ""
-    return row, lane
-  end
-  return field_count == 8 and row[7] and row or nil, lane
-end
-
 -- What the last one was that a fetch met. A guess that is wrong costs a command or two.
 local expects_new = true
 
 -- Such a job's record, the size of its payload and its lane (nil for none); or nil. Behind them the whole record, where
 -- it was read. `peeked` is that record, where it was read before. `is_alone`: no other is read with it, and then one
 -- command is quicker than two. Fails where the key holds something else.
+--
+-- Several are read as name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts
+-- behind those say that its sequence is not its id. The number of values is odd, which that of names and values never is,
+-- and at most eight are read: a server builds a longer list anew. No such job where its delay was not over.
 function new_jobs.read(key, has_lanes, peeked, is_alone)
   if expects_new and not peeked and not is_alone then
-    local row, lane = read_values(key, has_lanes)
-    if row then
-      return row, #row[2], lane
+    local row, lane, delay
+    if has_lanes then
+      row = call("HMGET", key, "name", "data", "opts", "timestamp", "priority", LANE, ORDER, "delay")
+      lane, delay, row[8] = row[6], row[8], nil
+    else
+      row = call("HMGET", key, "name", "data", "opts", "timestamp", "priority", "delay")
+      delay = row[6]
+    end
+    if delay == "0" and row[1] and row[2] and row[3] and row[4] and row[5] then
+      local field_count = call("HLEN", key)
+      if not lane and field_count == 6 then
+        row[6], row[7] = nil, nil
+        return row, #row[2]
+      elseif lane and row[7] and field_count == 8 then
+        return row, #row[2], lane
+      elseif lane and row[7] and field_count == 9 and call("HEXISTS", key, SEQUENCE) == 1 then
+        row[8], row[9] = "", ""
+        return row, #row[2], lane
+      end
     end
   end
   local flat = peeked or jobs.read_at(key)

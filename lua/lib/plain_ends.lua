@@ -19,35 +19,46 @@ function plain_ends.count(q, arg)
   return field_count and batch_ends.count_plain(q, q.item, q.run, arg.token, field_count) or 0
 end
 
+-- The number of the last item of a run that has ended.
+local ended = 0
+
+-- Write. Written out, because a function for each line would cost a good part of the whole.
+local function write_ends(q, first, last, result)
+  local ids, records, stream, now = q.firsts, batch_ends.records, q.events, q.now_text
+  for number = first, last do
+    ended = number
+    call("HSET", records[number], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", now)
+    call("XADD", stream, "*", "event", "completed", "jobId", ids[number], "returnvalue", result, "prev", "active")
+  end
+end
+
 -- `count` items from this one on complete. `name` is the lane of the only one that there is; nil for none.
 function plain_ends.complete(q, arg, count, name)
   -- check
-  local ids, result, before = q.firsts, arg.result, q.item - 1
+  local first = q.item
   if not q.can_complete then
     events.check(q)
     shapes.check_one(q, "completed")
     q.can_complete = true
   end
 
+  -- write
   q.ended_count = 0
-  local end_one, records, stream, now = batch_ends.complete, batch_ends.records, q.events, q.now_text
+  if q.ends_one and not batch_ends.complete_one(q, q.firsts[first]) then
+    return "not_in_state"
+  end
+  local is_done, err = pcall(write_ends, q, first, first + count - 1, arg.result)
 
-  -- write. Written out, because a function for each line would cost a good part of the whole.
-  for i = 1, count do
-    local number = before + i
-    local id = ids[number]
-    q.item = number
-    if not end_one(q, number, id) then
-      return "not_in_state"
-    end
-
-    -- settle
-    q.has_finished, q.ended_count = true, i
-    if name then
-      lanes.finished(q, name, id, "completed")
-    end
-    call("HSET", records[number], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", now)
-    call("XADD", stream, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+  -- settle. What was begun has ended, also where one of them could not be told of.
+  q.item, q.has_finished, q.ended_count = ended, true, ended - first + 1
+  if not q.ends_one then
+    batch_ends.complete_run(q, first, ended)
+  end
+  if name then
+    lanes.finished(q, name, q.firsts[first], "completed")
+  end
+  if not is_done then
+    error(err, 0)
   end
   events.trim(q)
   if arg.keep_count ~= "" or arg.keep_age ~= "" then

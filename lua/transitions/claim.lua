@@ -125,7 +125,7 @@ local function start(q, arg, count, started, is_fresh_run, outcome)
   local ids, at, step, from = arg.job_ids, arg.at, arg.step, arg.from
   local token, lease_ms, worker, stream, now = arg.token, arg.lease_ms, arg.worker, q.events, q.now_text
   local claim, records, done = batch_claims.claim, outcome.records, outcome.count
-  local is_alone = not q.claiming and from == "wait"
+  local is_alone, slot = not q.claiming and from == "wait", 2 * done + 1
   for number = 1, count do
     local id, key = ids[at], chosen_keys[number]
     if is_alone then
@@ -149,8 +149,8 @@ local function start(q, arg, count, started, is_fresh_run, outcome)
       if not is_alone then
         call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
       end
-      records[2 * done + 1], records[2 * done + 2] = id, chosen[number]
-      done = done + 1
+      records[slot], records[slot + 1] = id, chosen[number]
+      done, slot = done + 1, slot + 2
       outcome.count = done
     end
     chosen[number] = false
