@@ -221,6 +221,8 @@ export const WORKLOADS = [
     title: '100 lanes, concurrency 100',
     how: 'The same, a hundred at a time: as many as there are lanes.',
     params: { concurrency: 100, lanes: 100 },
+    count: 120_000,
+    warmUpCount: 60_000,
   },
   {
     ...inLanes,
