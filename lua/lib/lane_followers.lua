@@ -11,7 +11,7 @@ local lane_state = require("lib.lane_state")
 local lane_followers = {}
 
 -- Ids without a record that one lane may pass over in a call; the rest is left to its upkeep.
-local MOST_GHOSTS = 1000
+lane_followers.most_ghosts = 1000
 
 local ids = handovers.followers
 lane_followers.ids = ids
@@ -32,7 +32,7 @@ end
 function lane_followers.pass_over(q, ghost)
   local name = handovers.lane_of(q, ghost)
   -- Opened since: the upkeep finds who is out of it.
-  for _ = 1, name and MOST_GHOSTS or 0 do
+  for _ = 1, name and lane_followers.most_ghosts or 0 do
     lane_state.set_waiting(q, ghost, false)
     local id = lane_rest.pop(q, name) or false
     if not id or has_record(q, id) then

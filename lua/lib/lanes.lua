@@ -10,7 +10,7 @@
 local clock = require("lib.clock")
 local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
-local keys = require("lib.keys")
+local lane_followers = require("lib.lane_followers")
 local lane_out = require("lib.lane_out")
 local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
@@ -22,8 +22,7 @@ local signals = require("lib.signals")
 
 local lanes = {}
 
--- Ids without a record that one release may pass over; the rest is left to the next one.
-local MOST_GHOSTS = 1000
+local MOST_GHOSTS = lane_followers.most_ghosts
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 

@@ -4,8 +4,9 @@
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
 --- back into its lane: it came by a door that knows nothing of lanes. An id whose job is running already was put there a
 --- second time, and is dropped too.
---- `job_ids` are the jobs to claim, to the one at `last`: the next one is that `at`, the one behind it is `step` further (1 or -1). `room` are the bytes
---- of payload that the reply may still take. `peeked` is the record of the next one, where it was read before.
+--- `job_ids` are the jobs to claim, up to that at `last`: the next one is that `at`, the one behind it is `step` further,
+--- 1 or -1. `room` are the bytes of payload that the reply may still take. `peeked` is the record of the next one, where it
+--- was read before.
 --- Past the first `fetch_count`, what a worker takes waits in its hands for a free slot: then only jobs are taken that
 --- have never begun and are tied to nothing but a lane. A worker that dies costs such a job no more than one stall, and
 --- one that stalled before is left to those who run it at once.

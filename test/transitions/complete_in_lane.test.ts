@@ -30,6 +30,14 @@ const inLanes = (...ids: [string, ...string[]][]): Command[] =>
 const ends = (ids: string[]) =>
   ids.map((jobId) => ({ ...completion, ...seenInLane, jobId, lane: `lane ${jobId}` }));
 const completing = (...ids: string[]) => finishing(pushCompleteInLane, ...ends(ids));
+/** The same by a worker that has room for so many. */
+const completingAndFetching = (fetchCount: number, ...ids: string[]) => ({
+  call: exchangeCall,
+  argv: exchangeCall.encode(
+    { ...noFetch, fetchCount, token: 'mine:2' },
+    items(pushCompleteInLane, ...ends(ids)),
+  ),
+});
 
 describe('complete_in_lane: active -> completed', () => {
   const edge = edgeOf('complete_in_lane');
@@ -89,6 +97,40 @@ describe('complete_in_lane: active -> completed', () => {
     expect(after['q:de']).toBeUndefined();
   });
 
+  it('nor is it fetched, or told of: the one behind it comes instead', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...inLanes(['a', 'a2', 'a3'], ['b', 'b2'], ['c', 'c2'], ['d', 'd2', 'd3', 'd4']),
+      ['DEL', 'bull:q:a2', 'bull:q:c2', 'bull:q:d2', 'bull:q:d3'],
+      // No job is what is no record.
+      ['SET', 'bull:q:d3', 'something else'],
+    ]);
+    const [refused, records, ghosts] = await tables.run(completingAndFetching(9, 'a', 'b', 'c', 'd'));
+    expect([refused, ghosts]).toEqual([[], []]);
+    const fetched = (records as unknown[]).filter((_, i) => i % 2 === 0);
+    expect(fetched.sort()).toEqual(['a3', 'b2', 'd4']);
+    const after = await tables.keyspace();
+    expect((after['q:active']!.value as string[]).sort()).toEqual(['a3', 'b2', 'd4']);
+    expect(after['q:wait']).toBeUndefined();
+    expect(after['q:de']).toBeUndefined();
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a3', 'lane b': '2:b2', 'lane d': '2:d4' });
+  });
+
+  it('those who follow are fetched behind what was ready, and who is left is ready too', async () => {
+    await tables.given([
+      ...usedQueue(),
+      ...inLanes(['a', 'a2'], ['b', 'b2'], ['c', 'c2']),
+      ...job('waiting', { id: 'first' }),
+      ...job('prioritized', { id: 'last', fields: { priority: '1' } }),
+    ]);
+    const [, records] = await tables.run(completingAndFetching(3, 'a', 'b', 'c'));
+    expect((records as unknown[]).filter((_, i) => i % 2 === 0)).toEqual(['first', 'a2', 'b2']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['b2', 'a2', 'first']);
+    expect(after['q:wait']!.value).toEqual(['c2']);
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a2', 'lane b': '2:b2', 'lane c': '2:c2' });
+  });
+
   it('many lanes are found by an index, and nothing else is left of that', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
     await tables.given([
@@ -107,11 +149,7 @@ describe('complete_in_lane: active -> completed', () => {
   it('the lanes that a worker moves on are its own to go on with, and half of what else is ready', async () => {
     const others = ['o1', 'o2', 'o3', 'o4'].flatMap((id) => job('waiting', { id }));
     await tables.given([...usedQueue(), ...inLanes(['a', 'a2'], ['b', 'b2']), ...others]);
-    const argv = exchangeCall.encode(
-      { ...noFetch, fetchCount: 9, token: 'mine:2' },
-      items(pushCompleteInLane, ...ends(['a', 'b'])),
-    );
-    const [, records] = await tables.run({ call: exchangeCall, argv });
+    const [, records] = await tables.run(completingAndFetching(9, 'a', 'b'));
     expect(records).toHaveLength(2 * 4);
     expect((await tables.keyspace())['q:active']!.value).toHaveLength(4);
   });
