@@ -39,7 +39,8 @@ export class Engine {
   send(call: EngineCall, argv: string[]): Promise<unknown> {
     if (this.#mode === 'scripts') return this.#sendScript(call, argv);
     argv[0] = functionName(call);
-    return this.#client.call(call.isQuery ? 'FCALL_RO' : 'FCALL', argv);
+    // In small letters: ioredis asks about the name several times, and spells it so each time.
+    return this.#client.call(call.isQuery ? 'fcall_ro' : 'fcall', argv);
   }
 
   /** True if the call was refused for something that is right now. */
@@ -55,7 +56,7 @@ export class Engine {
     if (this.#given.has(script.sha)) {
       try {
         argv[0] = script.sha;
-        return await this.#client.call('EVALSHA', argv);
+        return await this.#client.call('evalsha', argv);
       } catch (error) {
         if (!isScriptMissing(error)) throw error;
         this.#given.clear();
@@ -65,7 +66,7 @@ export class Engine {
     this.#given.add(script.sha);
     try {
       argv[0] = script.source;
-      return await this.#client.call('EVAL', argv);
+      return await this.#client.call('eval', argv);
     } catch (error) {
       if (!this.#takesFlags || !/compiling script|Unexpected engine/i.test(String(error))) throw error;
       this.#takesFlags = false;

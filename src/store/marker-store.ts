@@ -23,7 +23,7 @@ export class MarkerStore {
   async wait(timeoutMs: number): Promise<Wake> {
     // The server counts 0 as for ever, and older ones do not trust less than 2 ms.
     const seconds = Math.max(timeoutMs, 2) / 1000;
-    const reply = await blockingRead(this.#connection, 'BZPOPMIN', [this.#key, seconds], timeoutMs);
+    const reply = await blockingRead(this.#connection, 'bzpopmin', [this.#key, seconds], timeoutMs);
     if (!Array.isArray(reply)) return { kind: 'timeout' };
     const [, member, score] = reply as [string, string, string];
     return member === '1' ? { kind: 'due', dueAt: Math.trunc(Number(score)) } : { kind: 'work' };
