@@ -62,7 +62,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     'the same handlers and the same kind of connection, and one listener for completed jobs on each worker. Each measurement',
     'is a process of its own that warms up first, on a queue of its own; servers run without persistence. A job that fails or',
     'is handled twice ends the measurement. Where many jobs are on their way, BullMQ gets a third and GroupMQ and Bee-Queue',
-    'get half of the jobs that Yoke gets, so that each is measured for about as long. A workload is void, and run again whole, if the rounds of Yoke or BullMQ spread',
+    'get half of the jobs that Yoke gets, so that each is measured for about as long. A workload is void, and run again whole, if the rounds of Yoke or of BullMQ (with lanes: GroupMQ) spread',
     `beyond ${MAX_SPREAD}; for latencies the median (p50) decides that.`,
     '',
     ...stolenNote(run),

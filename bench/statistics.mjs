@@ -47,11 +47,12 @@ export function summarise(rounds) {
   return summary;
 }
 
-const JUDGED = ['yoke', 'bullmq'];
+/** Those that the ratio is about: the two, and with lanes the one that has nothing else. */
+const judged = (results) => ['yoke', 'bullmq' in results ? 'bullmq' : 'groupmq'];
 
 /** Why the workload is void, or undefined. `steady` names the figures that have to hold still. */
 export function voidReason(results, steady) {
-  for (const library of JUDGED) {
+  for (const library of judged(results)) {
     for (const name of steady) {
       const summary = results[library]?.summary?.[name];
       if (summary && summary.spread > MAX_SPREAD) {

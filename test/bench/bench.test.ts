@@ -124,8 +124,9 @@ describe('the rule that makes a workload void', () => {
     expect(voidReason({ yoke: steady, bullmq: shaky }, ['rate'])).toBe('bullmq: rate spread 1.51');
   });
 
-  it('asks only Yoke and BullMQ, and only about the figures that must hold still', () => {
+  it('asks only the two that the ratio is about, and only about the figures that must hold still', () => {
     expect(voidReason({ yoke: steady, bullmq: steady, groupmq: shaky }, ['rate'])).toBeUndefined();
+    expect(voidReason({ yoke: steady, groupmq: shaky }, ['rate'])).toBe('groupmq: rate spread 1.51');
     expect(voidReason({ yoke: shaky, bullmq: steady }, ['p50'])).toBeUndefined();
     expect(voidReason({ yoke: { error: 'failed' }, bullmq: steady }, ['rate'])).toBeUndefined();
   });
