@@ -4,6 +4,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { decodeRecord } from '../../src/store/codec.ts';
 import {
   addManyCall,
   checkLanesCall,
@@ -170,6 +171,16 @@ async function seen(): Promise<Record<string, unknown>> {
 const restingIn = (space: Keyspace) =>
   ((space['q:de']?.value as [string, string][] | undefined) ?? []).map(([id]) => id);
 
+/** What a worker makes of the reply: a record comes in either of two forms, by what the server met before it. */
+function heard(request: Request, [word, now, body]: [string, string, unknown[]]): unknown[] {
+  if (request.call !== exchangeCall) return [word, now, body];
+  const [refused, fetched, ...others] = body as [unknown, (string | string[])[], ...unknown[]];
+  const records = fetched.map((flat, i) =>
+    typeof flat === 'string' ? flat : decodeRecord(fetched[i - 1] as string, flat),
+  );
+  return [word, now, [refused, records, ...others]];
+}
+
 async function play(history: readonly Step[], used: string): Promise<unknown[]> {
   await tables.given(usedQueue(ROOT, laneRules({ used })));
   const told: unknown[] = [];
@@ -184,7 +195,7 @@ async function play(history: readonly Step[], used: string): Promise<unknown[]> 
     if (request === undefined) continue;
     // Every tick is due.
     await tables.admin.del(`${ROOT}:stalled-check`);
-    told.push(await tables.send(request, { now }));
+    told.push(heard(request, await tables.send(request, { now })));
     told.push(await seen());
   }
   return told;
