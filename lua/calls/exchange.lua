@@ -100,8 +100,8 @@ local function allowance(q, arg, settings, limit_max)
   return wanted > 0 and share(q, arg, wanted) or 0, 0
 end
 
--- Claims these jobs, from the one at `first` on, as far as the reply has room. False if one of them has to wait for a
--- free slot.
+-- Claims these jobs, from that at `first` to that at `last`, as far as the reply has room. False if one of them has to
+-- wait for a free slot.
 local function claim_all(q, arg, from, ids, first, step, last, outcome)
   arg.from, arg.job_ids, arg.at, arg.step, arg.last, arg.peeked = from, ids, first, step, last, false
   while (last - arg.at) * step >= 0 and arg.room > 0 do
@@ -120,7 +120,8 @@ local function claim_all(q, arg, from, ids, first, step, last, outcome)
   return true
 end
 
--- The same with those who follow in their lanes and are in the ready order behind all others, up to `count` of them.
+-- The same with up to `count` of those who follow in their lanes: they come behind all that waits. How many more there is
+-- room for is the second answer.
 local function claim_followers(q, arg, count, outcome)
   local goes_on, most = true, outcome.count + count
   local first, last = lane_followers.left(q)

@@ -2,7 +2,7 @@
 
 import { type Asker, CallBatch, type Wish } from './call-batch.ts';
 import { type AddArg, type AddInLaneArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
-import { hasNeighbours, tellNeighbours } from './neighbours.ts';
+import { sendAmongNeighbours } from './neighbours.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
 
@@ -34,14 +34,9 @@ export class AddBatch extends CallBatch<NewJob, Adder> {
     this.#session = session;
   }
 
-  // A worker that is waiting for such a job asks for it in the same packet.
   protected override dispatch(batch: readonly Wish<NewJob, Adder>[], post: () => void): void {
-    if (!hasNeighbours(this.#session) || batch.every(({ arg }) => arg.delay !== '0')) post();
-    else
-      this.#session.together(() => {
-        post();
-        tellNeighbours(this.#session);
-      });
+    if (batch.some(({ arg }) => arg.delay === '0')) sendAmongNeighbours(this.#session, post);
+    else post();
   }
 
   add(arg: NewJob): Promise<Added> {

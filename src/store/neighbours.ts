@@ -21,16 +21,21 @@ export function joinNeighbours(session: Session, sleeper: Sleeper): () => void {
   };
 }
 
-/** There is a worker of this process at this queue, and the way to it is open. */
-export function hasNeighbours(session: Session): boolean {
-  return sleepersAt.size > 0 && session.connection.isUp && sleepersAt.has(placeOf(session) ?? '');
-}
-
-/** Jobs have been sent to this queue. One worker is woken: it leaves a marker for the next if there is more. */
-export function tellNeighbours(session: Session): void {
-  const place = placeOf(session);
-  if (place === undefined) return;
-  for (const wake of sleepersAt.get(place) ?? []) if (wake(session)) return;
+/**
+ * Sends jobs to this queue, and in the same packet the fetch of one worker that sleeps there: it leaves a marker for the
+ * next if there is more.
+ */
+export function sendAmongNeighbours(session: Session, send: () => void): void {
+  const place = sleepersAt.size > 0 && session.connection.isUp ? placeOf(session) : undefined;
+  const sleepers = place === undefined ? undefined : sleepersAt.get(place);
+  if (!sleepers) {
+    send();
+    return;
+  }
+  session.together(() => {
+    send();
+    for (const wake of sleepers) if (wake(session)) return;
+  });
 }
 
 // The same queue of the same server, however it was connected to; undefined where the server does not say which it is.

@@ -2,19 +2,21 @@
 // the same number, so that the server can tell a repetition from a new wish.
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../model/clock.ts';
-import { ConnectionClosedError, OutcomeUnknownError, yokeError } from '../model/errors.ts';
+import { ConnectionClosedError, yokeError } from '../model/errors.ts';
 import type { RedisClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
 import { type Errand, Flight, outcomeUnknown } from './flight.ts';
 import type { EngineCall } from './lua-source.ts';
+import { PAUSE_AFTER_LOSS_MS, Persistence, type PersistenceSettings } from './persistence.ts';
 import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
-import { isLinkError, patienceFor, translateServerError } from './server-errors.ts';
+import { isLinkError } from './server-errors.ts';
 import { expectAnswer, noteAnswer } from './vigil.ts';
 
-export interface SessionSettings {
+export interface SessionSettings extends PersistenceSettings {
   /** The queue's qualified name. */
   readonly root: string;
   /** Milliseconds after which a silent link is dropped and its calls are sent again. */
@@ -23,17 +25,8 @@ export interface SessionSettings {
   /** The client's clock decides: every call tells the server what time it is. */
   readonly tellsTime: boolean;
   readonly mode: EngineMode;
-  /** Waits for a server that takes no writes as long as for one that is gone, because its caller cannot do better. */
-  readonly isPatient?: boolean;
-  /** Milliseconds after which a call without an answer is given up. Default two minutes. */
-  readonly giveUpAfterMs?: number;
 }
 
-// Shorter than the five minutes for which the server remembers outcomes.
-const GIVE_UP_AFTER_MS = 120_000;
-const PAUSE_BETWEEN_TRIES_MS = 100;
-// No more than it takes to know that the link is down; then the wait is for the link.
-const PAUSE_AFTER_LOSS_MS = 10;
 // The server keeps the outcomes of 256 calls of one client (lua/lib/replay.lua); more must not be on their way.
 const MOST_IN_FLIGHT = 128;
 const LAYOUT = '1';
@@ -64,12 +57,12 @@ export class Session {
   #watchdog: NodeJS.Timeout | undefined;
   #isStopped = false;
   #carrier: Session | undefined;
-  readonly #giveUpAfterMs: number;
+  readonly #persistence: Persistence;
 
   constructor(connection: Connection, settings: SessionSettings) {
     this.#connection = connection;
     this.#settings = settings;
-    this.#giveUpAfterMs = settings.giveUpAfterMs ?? GIVE_UP_AFTER_MS;
+    this.#persistence = new Persistence(connection, settings);
   }
 
   get root(): string {
@@ -242,7 +235,7 @@ export class Session {
         clearTimeout(deadline);
       }
       await pause(PAUSE_AFTER_LOSS_MS);
-      await connection.whenUp(this.#giveUpAfterMs);
+      await connection.whenUp(this.#persistence.giveUpAfterMs);
     }
   }
 
@@ -312,7 +305,7 @@ export class Session {
     const link = this.#carrier ?? this;
     const engine = link.#engine;
     const { client, isUp } = link.#connection;
-    const isTimely = flight.startedAt - flight.askedAt < this.#giveUpAfterMs;
+    const isTimely = flight.startedAt - flight.askedAt < this.#persistence.giveUpAfterMs;
     if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight);
     flight.connection = link.#connection;
     return flight.send(engine, client).catch(async (error) => {
@@ -324,7 +317,7 @@ export class Session {
   async #tryUntilAnswered(flight: Flight): Promise<unknown> {
     for (;;) {
       try {
-        await this.#untilSendable(flight);
+        await this.#persistence.untilSendable(flight);
         const engine = this.#engine ?? (await this.#start());
         const client = this.#connection.client ?? (await this.#connection.ready());
         flight.connection = this.#connection;
@@ -347,39 +340,7 @@ export class Session {
     } catch (failure) {
       trouble = failure;
     }
-    await this.#orGiveUp(flight, trouble);
-  }
-
-  // During an outage calls wait here and not in the client library: what is given up meanwhile must not run after it.
-  // A user's instance keeps its own rules.
-  async #untilSendable(flight: Flight): Promise<void> {
-    const connection = this.#connection;
-    const waitedMs = () => performance.now() - flight.askedAt;
-    if (connection.client && !connection.isUp && connection.isOwned && !connection.isFailFast) {
-      await connection.whenUp(this.#giveUpAfterMs - waitedMs());
-      if (!connection.isUp && !connection.isClosed) throw outcomeUnknown(flight, waitedMs());
-    }
-    if (waitedMs() > this.#giveUpAfterMs) throw outcomeUnknown(flight, waitedMs());
-  }
-
-  // Returns if the call is worth another try, after a pause; throws what the user is told if not.
-  async #orGiveUp(flight: Flight, error: unknown): Promise<void> {
-    if (this.#connection.isClosed || error instanceof ConnectionClosedError)
-      throw new ConnectionClosedError();
-    if (error instanceof OutcomeUnknownError) throw error;
-    const waitedMs = performance.now() - flight.askedAt;
-    const isLink = isLinkError(error);
-    if (isLink && this.#connection.isFailFast) throw error;
-    if (waitedMs > this.#patience(error, isLink)) {
-      throw isLink ? outcomeUnknown(flight, waitedMs, error) : translateServerError(error, flight.name);
-    }
-    if (String(error).includes('READONLY')) this.#connection.drop();
-    await pause(isLink ? PAUSE_AFTER_LOSS_MS : PAUSE_BETWEEN_TRIES_MS);
-  }
-
-  #patience(error: unknown, isLink: boolean): number {
-    const patience = patienceFor(error);
-    return isLink || (this.#settings.isPatient && patience > 0) ? this.#giveUpAfterMs : patience;
+    await this.#persistence.orGiveUp(flight, trouble);
   }
 
   // One timer for all flights. A link that stays silent past the deadline is dropped; what is unanswered is sent
@@ -395,7 +356,7 @@ export class Session {
         for (const flight of [...this.#flights]) {
           const waitedMs = now - flight.askedAt;
           const { connection = this.#connection } = flight;
-          if (waitedMs > this.#giveUpAfterMs) {
+          if (waitedMs > this.#persistence.giveUpAfterMs) {
             this.#land(flight);
             flight.giveUp(outcomeUnknown(flight, waitedMs));
           } else if (now - Math.max(flight.startedAt, connection.readyAt) > callTimeoutMs) {
@@ -419,8 +380,4 @@ function timeWay(flight: Flight, isAlone: boolean): void {
   process.nextTick(() => {
     flight.wayFrom = performance.now();
   });
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
