@@ -10,13 +10,13 @@ import type { Connection } from './connection.ts';
 import { Engine, type EngineMode } from './engine.ts';
 import { type Errand, Flight, outcomeUnknown } from './flight.ts';
 import type { EngineCall } from './lua-source.ts';
-import { PAUSE_AFTER_LOSS_MS, Persistence, type PersistenceSettings } from './persistence.ts';
+import { PAUSE_AFTER_LOSS_MS, Perseverance, type PerseveranceSettings } from './perseverance.ts';
 import { readBody } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
 import { isLinkError } from './server-errors.ts';
 import { expectAnswer, noteAnswer } from './vigil.ts';
 
-export interface SessionSettings extends PersistenceSettings {
+export interface SessionSettings extends PerseveranceSettings {
   /** The queue's qualified name. */
   readonly root: string;
   /** Milliseconds after which a silent link is dropped and its calls are sent again. */
@@ -57,12 +57,12 @@ export class Session {
   #watchdog: NodeJS.Timeout | undefined;
   #isStopped = false;
   #carrier: Session | undefined;
-  readonly #persistence: Persistence;
+  readonly #perseverance: Perseverance;
 
   constructor(connection: Connection, settings: SessionSettings) {
     this.#connection = connection;
     this.#settings = settings;
-    this.#persistence = new Persistence(connection, settings);
+    this.#perseverance = new Perseverance(connection, settings);
   }
 
   get root(): string {
@@ -235,7 +235,7 @@ export class Session {
         clearTimeout(deadline);
       }
       await pause(PAUSE_AFTER_LOSS_MS);
-      await connection.whenUp(this.#persistence.giveUpAfterMs);
+      await connection.whenUp(this.#perseverance.giveUpAfterMs);
     }
   }
 
@@ -305,7 +305,7 @@ export class Session {
     const link = this.#carrier ?? this;
     const engine = link.#engine;
     const { client, isUp } = link.#connection;
-    const isTimely = flight.startedAt - flight.askedAt < this.#persistence.giveUpAfterMs;
+    const isTimely = flight.startedAt - flight.askedAt < this.#perseverance.giveUpAfterMs;
     if (!engine || !client || !isUp || !isTimely) return this.#tryUntilAnswered(flight);
     flight.connection = link.#connection;
     return flight.send(engine, client).catch(async (error) => {
@@ -317,7 +317,7 @@ export class Session {
   async #tryUntilAnswered(flight: Flight): Promise<unknown> {
     for (;;) {
       try {
-        await this.#persistence.untilSendable(flight);
+        await this.#perseverance.untilSendable(flight);
         const engine = this.#engine ?? (await this.#start());
         const client = this.#connection.client ?? (await this.#connection.ready());
         flight.connection = this.#connection;
@@ -340,7 +340,7 @@ export class Session {
     } catch (failure) {
       trouble = failure;
     }
-    await this.#persistence.orGiveUp(flight, trouble);
+    await this.#perseverance.orGiveUp(flight, trouble);
   }
 
   // One timer for all flights. A link that stays silent past the deadline is dropped; what is unanswered is sent
@@ -356,7 +356,7 @@ export class Session {
         for (const flight of [...this.#flights]) {
           const waitedMs = now - flight.askedAt;
           const { connection = this.#connection } = flight;
-          if (waitedMs > this.#persistence.giveUpAfterMs) {
+          if (waitedMs > this.#perseverance.giveUpAfterMs) {
             this.#land(flight);
             flight.giveUp(outcomeUnknown(flight, waitedMs));
           } else if (now - Math.max(flight.startedAt, connection.readyAt) > callTimeoutMs) {

@@ -12,19 +12,19 @@ const PAUSE_BETWEEN_TRIES_MS = 100;
 // No more than it takes to know that the link is down; then the wait is for the link.
 export const PAUSE_AFTER_LOSS_MS = 10;
 
-export interface PersistenceSettings {
+export interface PerseveranceSettings {
   /** Waits for a server that takes no writes as long as for one that is gone, because its caller cannot do better. */
   readonly isPatient?: boolean;
   /** Milliseconds after which a call without an answer is given up. Default two minutes. */
   readonly giveUpAfterMs?: number;
 }
 
-export class Persistence {
+export class Perseverance {
   readonly giveUpAfterMs: number;
   readonly #connection: Connection;
   readonly #isPatient: boolean;
 
-  constructor(connection: Connection, { isPatient, giveUpAfterMs }: PersistenceSettings) {
+  constructor(connection: Connection, { isPatient, giveUpAfterMs }: PerseveranceSettings) {
     this.#connection = connection;
     this.#isPatient = isPatient === true;
     this.giveUpAfterMs = giveUpAfterMs ?? GIVE_UP_AFTER_MS;
