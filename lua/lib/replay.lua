@@ -122,6 +122,14 @@ local function replied_again(handler, q, kept, arg)
   return handler.render(q, string.sub(kept, 1, 1) == TEXT and rest or cmsgpack.unpack(rest), arg)
 end
 
+-- The calls that are made all the time answer with a text: behind the time it is read quicker than in a list of three.
+local function reply(q, body)
+  if type(body) == "string" then
+    return q.now_text .. body
+  end
+  return { "ok", q.now_text, body }
+end
+
 -- `handler.run` does the work and returns the outcome: ids and words. `handler.render` makes the reply of it, now or
 -- when the call is sent again. An outcome that has more than is worth keeping says with `handler.keep` what is kept,
 -- as text, and makes the later reply from that with `handler.again`.
@@ -130,7 +138,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local q = queue.open(root, clock.now(now))
   local past_outcome, is_stale, past = look_up(call("GET", key), sequence, floor)
   if past_outcome then
-    return { "ok", q.now_text, replied_again(handler, q, past_outcome, arg) }
+    return reply(q, replied_again(handler, q, past_outcome, arg))
   end
   if is_stale then
     return { "stale", q.now_text }
@@ -149,7 +157,7 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
     error(outcome, 0)
   end
   pcall(remember, key, sequence, floor, past, kept_of(handler, outcome))
-  return { "ok", q.now_text, handler.render(q, outcome, arg) }
+  return reply(q, handler.render(q, outcome, arg))
 end
 
 return replay

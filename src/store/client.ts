@@ -1,6 +1,7 @@
 // The part of ioredis that we use, by shape: a user's instance may come from another copy or version.
 
 import type { Duplex } from 'node:stream';
+import { Command, Redis } from 'ioredis';
 
 export interface RedisClient {
   readonly status: string;
@@ -45,4 +46,19 @@ export function mastersOf(client: RedisClient): RedisClient[] {
 export function keyPrefixOf(client: RedisClient): string {
   const redisOptions = client.options?.redisOptions as { keyPrefix?: string } | undefined;
   return client.options?.keyPrefix || redisOptions?.keyPrefix || '';
+}
+
+const NOTHING: string[] = [];
+const AS_TEXT = { replyEncoding: 'utf8' } as const;
+
+/**
+ * Sends a command whose arguments are texts. ioredis copies the arguments of every command, for there may be lists among
+ * them, which takes longer than all else that it does to send it: they are handed in behind that.
+ */
+export function sendTexts(client: RedisClient, name: string, args: string[]): Promise<unknown> {
+  const own: unknown = client;
+  if (!(own instanceof Redis) || own.options.enableAutoPipelining) return client.call(name, args);
+  const command = new Command(name, NOTHING, AS_TEXT);
+  command.args = args;
+  return own.sendCommand(command) as Promise<unknown>;
 }

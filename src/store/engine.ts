@@ -2,7 +2,7 @@
 // functions. Survives a flushed library and a flushed script cache.
 
 import type { RedisClient } from './client.ts';
-import { mastersOf } from './client.ts';
+import { mastersOf, sendTexts } from './client.ts';
 import { type EngineCall, functionName, librarySource, scriptFor } from './lua-source.ts';
 import { hasNoFunctions, isFunctionMissing, isLibraryPresent, isScriptMissing } from './server-errors.ts';
 
@@ -40,7 +40,7 @@ export class Engine {
     if (this.#mode === 'scripts') return this.#sendScript(call, argv);
     argv[0] = functionName(call);
     // In small letters: ioredis asks about the name several times, and spells it so each time.
-    return this.#client.call(call.isQuery ? 'fcall_ro' : 'fcall', argv);
+    return sendTexts(this.#client, call.isQuery ? 'fcall_ro' : 'fcall', argv);
   }
 
   /** True if the call was refused for something that is right now. */

@@ -16,9 +16,24 @@ const keyOf: Record<string, ErrorKey> = {
   compensation: 'JOB_IS_COMPENSATION',
 };
 
-/** The body of a call's reply. The calls that are made all the time answer with one text: it is read quicker. */
-export function readBody(body: unknown): unknown[] {
-  return typeof body === 'string' ? JSON.parse(body) : (body as unknown[]);
+export interface Reply {
+  readonly word: string;
+  /** The server's time. */
+  readonly now: string;
+  readonly body: unknown;
+}
+
+/**
+ * Every reply says a word, the server's time and more. The calls that are made all the time answer with one text when all
+ * is well, the time and behind it a list as JSON: one text is read quicker than a list of them.
+ */
+export function readReply(reply: unknown): Reply {
+  if (typeof reply !== 'string') {
+    const [word, now, body] = reply as [string, string, unknown];
+    return { word, now, body };
+  }
+  const from = reply.indexOf('[');
+  return { word: 'ok', now: reply.slice(0, from), body: JSON.parse(reply.slice(from)) };
 }
 
 export interface Refused {

@@ -11,7 +11,7 @@ import { Engine, type EngineMode } from './engine.ts';
 import { type Errand, Flight, outcomeUnknown } from './flight.ts';
 import type { EngineCall } from './lua-source.ts';
 import { PAUSE_AFTER_LOSS_MS, Perseverance, type PerseveranceSettings } from './perseverance.ts';
-import { readBody } from './replies.ts';
+import { readReply } from './replies.ts';
 import { RoundTrip } from './round-trip.ts';
 import { isLinkError } from './server-errors.ts';
 import { expectAnswer, noteAnswer } from './vigil.ts';
@@ -186,11 +186,11 @@ export class Session {
     for (const flight of this.#waiting.splice(0)) this.#begin(flight);
   }
 
-  // Every reply opens with a word and the server's time.
   #read(call: EngineCall, reply: unknown): TimedReply {
-    const [word, now, body] = reply as [string, string, unknown[]];
-    this.clock.observe(Number(now));
-    if (word === 'ok') return { body: call.isQuery ? body : readBody(body), at: Number(now) };
+    const { word, now, body } = readReply(reply);
+    const at = Number(now);
+    this.clock.observe(at);
+    if (word === 'ok') return { body: body as unknown[], at };
     if (word === 'layout_unknown')
       throw yokeError('LAYOUT_UNKNOWN', { queue: this.root, known: LAYOUT, found: body });
     throw yokeError('CALL_REFUSED', { call: call.name, reason: word });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import type { EngineCall } from '../../src/store/lua-source.ts';
 import { NOW, ROOT } from '../support/given.ts';
-import { type Request, readReply } from './tables.ts';
+import { partsOf, type Request } from './tables.ts';
 
 export interface Step {
   /** 0 is the call itself; items are numbered from 1 in the order in which they ran. */
@@ -150,7 +150,7 @@ export async function runShim(client: Redis, { call, argv, root = ROOT }: Reques
     items: [string, string][];
   };
   return {
-    reply: outcome === 'ok' ? readReply(call, reply) : undefined,
+    reply: outcome === 'ok' ? partsOf(call, reply) : undefined,
     error: outcome === 'ok' ? undefined : String(reply),
     steps: steps.map(([item, phase, command, isEffective]) => ({ item, phase, command, isEffective })),
     // An empty list comes out of cjson as an object.

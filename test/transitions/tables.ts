@@ -8,7 +8,7 @@ import { Engine } from '../../src/store/engine.ts';
 import { exchangeCall } from '../../src/store/generated/engine.ts';
 import { exchangeParts } from '../../src/store/lease-store.ts';
 import type { EngineCall } from '../../src/store/lua-source.ts';
-import { readBody } from '../../src/store/replies.ts';
+import { readReply } from '../../src/store/replies.ts';
 import { type Changes, changed } from '../support/expected.ts';
 import { type Command, crowd, job, NOW, ROOT, type State, states } from '../support/given.ts';
 import { type Keyspace, snapshot } from '../support/keyspace.ts';
@@ -50,12 +50,11 @@ export async function seed(client: Redis, commands: readonly Command[]): Promise
   for (const [error] of replies ?? []) if (error) throw error;
 }
 
-/** Word, time and body of a reply, the body taken apart as a client does it. */
-export function readReply(call: EngineCall, reply: unknown): [string, string, unknown[]] {
-  const [word, now, body] = reply as [string, string, unknown];
+/** Word, time and body of a reply, taken apart as a client does it. */
+export function partsOf(call: EngineCall, reply: unknown): [string, string, unknown[]] {
+  const { word, now, body } = readReply(reply);
   if (word !== 'ok') return reply as [string, string, unknown[]];
-  const parts = readBody(body);
-  return [word, now, call === exchangeCall ? exchangeParts(parts) : parts];
+  return [word, now, call === exchangeCall ? exchangeParts(body as unknown[]) : (body as unknown[])];
 }
 
 export function useTables(): Tables {
@@ -84,7 +83,7 @@ export function useTables(): Tables {
     send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return readReply(
+      return partsOf(
         request.call,
         await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]),
       );
