@@ -46,6 +46,19 @@ local function are_in_order(ids, count, active)
   return rises or is_each_once(ids, count)
 end
 
+-- Whether none of `related` is there, up to that with this number. A queue that had no delayed jobs is mostly asked for
+-- them with the same command.
+local function is_none_there(q, count)
+  if not q.expects_delays then
+    related[count + 1] = q.delayed
+    if call("EXISTS", unpack(related, 1, count + 1)) == 0 then
+      q.has_no_delays = true
+      return true
+    end
+  end
+  return call("EXISTS", unpack(related, 1, count)) == 0
+end
+
 local function look_at_many(q, ids, count)
   related[1] = q.stalled
   local prefix = keys.job(q, "")
@@ -56,7 +69,7 @@ local function look_at_many(q, ids, count)
   end
   local active = call("LRANGE", q.active, clock.text(-count), "-1")
   local holders = call("MGET", unpack(locks, 1, count))
-  q.is_plain = call("EXISTS", unpack(related, 1, count + 1)) == 0
+  q.is_plain = is_none_there(q, count + 1)
   q.suspects = q.is_plain and 0
   q.ending = {
     ids = ids, count = count, holders = holders, is_in_order = are_in_order(ids, count, active),
@@ -74,7 +87,8 @@ function batch_ends.look(q, ids, count)
   if count == 1 then
     local key = keys.job(q, ids[1])
     records[1], locks[1] = key, key .. LOCK
-    q.is_plain = call("EXISTS", q.stalled, key .. DEPENDENCIES) == 0
+    related[1], related[2] = q.stalled, key .. DEPENDENCIES
+    q.is_plain = is_none_there(q, 2)
     q.suspects = q.is_plain and 0
     q.ends_one = true
   elseif count > 1 then
@@ -234,14 +248,26 @@ function batch_ends.complete_run(q, first, last)
   end
 end
 
--- The same of the only job of a call. False where it was not active, and then nothing has changed.
+local function leave(q, id)
+  return call("LREM", q.active, "-1", id) > 0
+end
+
+-- The same of the only job of a call. False where it was not active, and then nothing has changed. Nobody has looked what
+-- the keys hold: the first write finds out, and is undone where the second does.
 function batch_ends.complete_one(q, id)
-  if call("LREM", q.active, "-1", id) == 0 then
-    return false
+  local is_new = call("ZADD", q.completed, q.now_text, id) == 1
+  local is_fine, has_left = pcall(leave, q, id)
+  if is_fine and has_left then
+    call("DEL", locks[1])
+    return true
   end
-  call("DEL", locks[1])
-  call("ZADD", q.completed, q.now_text, id)
-  return true
+  if is_new then
+    call("ZREM", q.completed, id)
+  end
+  if not is_fine then
+    error(has_left, 0)
+  end
+  return false
 end
 
 -- Their keys, by the number of the item.

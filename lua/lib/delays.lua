@@ -74,8 +74,12 @@ end
 -- Moves what is due to the ready order. An id whose record is gone is dropped: pushed on, it would come
 -- back to life as an empty job.
 function delays.promote_due(q)
+  if q.has_no_delays and not q.has_delay then
+    return 0
+  end
   -- Mostly there is none, and a number is read quicker than an empty list.
-  if call("ZCARD", q.delayed) == 0 then
+  q.expects_delays = call("ZCARD", q.delayed) > 0
+  if not q.expects_delays then
     return 0
   end
   local first = tonumber(call("ZRANGE", q.delayed, "0", "0", "WITHSCORES")[2])

@@ -46,7 +46,7 @@ function exchange_outcome.render(_, outcome)
 end
 
 -- Records are not kept, only ids: mostly they are all there is to keep.
-local ONE_ID, IDS_ONLY, ALL = "1", "i", "a"
+local NO_ID, ONE_ID, IDS_ONLY, ALL = "0", "1", "i", "a"
 
 local function ids_of(records)
   local ids = {}
@@ -58,7 +58,9 @@ end
 
 function exchange_outcome.keep(outcome)
   if has_records_only(outcome) then
-    if outcome.count == 1 then
+    if outcome.count == 0 then
+      return NO_ID
+    elseif outcome.count == 1 then
       return ONE_ID .. outcome.records[1]
     end
     return IDS_ONLY .. cmsgpack.pack(ids_of(outcome.records))
@@ -94,7 +96,7 @@ end
 
 function exchange_outcome.again(q, text, arg)
   local sign, rest = string.sub(text, 1, 1), string.sub(text, 2)
-  local kept = sign == ONE_ID and { rest } or cmsgpack.unpack(rest)
+  local kept = sign == NO_ID and {} or sign == ONE_ID and { rest } or cmsgpack.unpack(rest)
   if sign ~= ALL then
     kept = { kept, {}, {}, "0", "0", "", "" }
   end

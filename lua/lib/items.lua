@@ -54,12 +54,16 @@ function items.firsts(q, batch)
   return list, count
 end
 
--- How long the run is that begins with this item, and how long the form is that all but the first have.
+-- How long the run is that begins with this item, and how long the form is that all but the first have. One that is alone
+-- has nothing behind it that it may look at.
 local function run_from(q, batch, at, number)
-  local lengths, verb = batch.lengths, batch.argv[at]
   local run = runs[number]
+  if run == 1 then
+    return 1, 0
+  end
+  local lengths, verb = batch.lengths, batch.argv[at]
   q.behind = at + lengths[verb]
-  return run, run > 1 and lengths[batch.again[verb]] or 0
+  return run, lengths[batch.again[verb]]
 end
 
 -- A list of texts, and of lists of them, as JSON. A client takes one long text apart quicker than a reply of many

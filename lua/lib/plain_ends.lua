@@ -38,7 +38,9 @@ function plain_ends.complete(q, arg, count, name)
   local first = q.item
   if not q.can_complete then
     events.check(q)
-    shapes.check_one(q, "completed")
+    if not q.ends_one then
+      shapes.check_one(q, "completed")
+    end
     q.can_complete = true
   end
 

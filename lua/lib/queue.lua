@@ -9,19 +9,20 @@ local queue = {}
 -- it forgets them all and begins again.
 local MOST_ROOTS = 100
 local contexts, context_count = {}, 0
--- What was last read of each queue's settings, flat, and what was made of it: they hardly ever change.
+-- What was last read of each queue's settings, as one text, and what was made of it: they hardly ever change.
 local read_of = {}
 
 -- What one call knows of a queue. Every field stands here, but for the names of keys and what is kept on purpose
--- (`adding_kept`, `lane_out_kept`): a call finds nothing else that another has left.
+-- (`adding_kept`, `lane_out_kept`, `expects_delays`): a call finds nothing else that another has left.
 local function clear(q)
   -- lib.queue, lib.events, lib.shapes: what this call has read
   q.settings_read = false
   q.events_length = false
   q.is_trimmed = false
   q.known_shapes = false
-  -- lib.leases, lib.delays
+  -- lib.leases, lib.batch_ends, lib.delays
   q.suspects = false
+  q.has_no_delays = false
   q.has_promoted = false
   -- lib.retention, transitions.add, transitions.claim, transitions.complete
   q.retention_asked = false
@@ -83,7 +84,7 @@ local function context(root)
   if context_count == MOST_ROOTS then
     contexts, read_of, context_count = {}, {}, 0
   end
-  local q = { root = root, now = 0, now_text = "", adding_kept = false, lane_out_kept = false }
+  local q = { root = root, now = 0, now_text = "", adding_kept = false, lane_out_kept = false, expects_delays = false }
   clear(q)
   contexts[root], context_count = q, context_count + 1
   return setmetatable(q, FIELDS)
@@ -125,18 +126,6 @@ function queue.other(q, root)
   return other
 end
 
-local function is_same(list, other)
-  if #list ~= #other then
-    return false
-  end
-  for i = 1, #list do
-    if list[i] ~= other[i] then
-      return false
-    end
-  end
-  return true
-end
-
 local function settings_from(flat)
   local row = {}
   for i = 1, #flat, 2 do
@@ -162,9 +151,9 @@ function queue.settings(q)
   end
   -- Mostly there are two fields or three: all of them are read quicker than eight that are mostly missing.
   local flat = call("HGETALL", q.meta)
-  local last = read_of[q.root]
-  if not last or not is_same(flat, last.flat) then
-    last = { flat = flat, settings = settings_from(flat) }
+  local text, last = table.concat(flat, "\0"), read_of[q.root]
+  if not last or last.text ~= text then
+    last = { text = text, settings = settings_from(flat) }
     read_of[q.root] = last
   end
   q.settings_read = last.settings

@@ -82,13 +82,12 @@ end
 -- Keeps the outcome for a repetition, beside those that the client still waits for. Not being able to is no reason to
 -- tell the client that its call failed.
 local function remember(key, sequence, floor, past, kept)
-  local text = sequence .. " " .. clock.text(#kept) .. " " .. kept
+  local highest, carried = sequence, ""
   if past then
-    text = past.highest .. " " .. past.floor .. " " .. text .. past.carried
-  else
-    text = sequence .. " " .. floor .. " " .. text
+    highest, floor, carried = past.highest, past.floor, past.carried
   end
-  call("SET", key, text, "PX", KEPT_MS)
+  local length = clock.text(#kept)
+  call("SET", key, highest .. " " .. floor .. " " .. sequence .. " " .. length .. " " .. kept .. carried, "PX", KEPT_MS)
 end
 
 -- Settle of the whole call. What fails here was only tidying up or a hint: the items are done, and their outcome

@@ -4,8 +4,9 @@
 
 import type { Flight } from './flight.ts';
 
-// Small calls are answered by then; for one that takes longer it is better to sleep.
-const LONGEST_MS = 0.3;
+// Small calls are answered by then, also where the machine has other things to do; for one that takes longer it is better
+// to sleep.
+const LONGEST_MS = 0.6;
 // Only where one answer follows the other for a while. A server that has slept is woken on the processor of whoever calls
 // it, and would have to wait for a process that stays awake there.
 const AWAKE_MS = 1;
