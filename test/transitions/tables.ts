@@ -83,10 +83,7 @@ export function useTables(): Tables {
     send: async (request, head = {}) => {
       const { clientId = 'table', sequence: number = ++sequence, floor = number - 1, now = NOW } = head;
       const argv = [clientId, String(number), String(floor), String(now), ...request.argv];
-      return partsOf(
-        request.call,
-        await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]),
-      );
+      return partsOf(request.call, await engine.send(request.call, ['', '1', request.root ?? ROOT, ...argv]));
     },
     run: async (request) => {
       const [word, now, body] = await tables.send(request);
