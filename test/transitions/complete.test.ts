@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pushComplete } from '../../src/store/generated/engine.ts';
+import { exchangeCall, pushComplete } from '../../src/store/generated/engine.ts';
 import {
   type Changes,
   events,
@@ -11,7 +11,7 @@ import {
   without,
 } from '../support/expected.ts';
 import { type Command, crowd, job, NOW, usedQueue } from '../support/given.ts';
-import { completion, edgesOf, finishing, seen } from './edges.ts';
+import { completion, edgesOf, finishing, items, noFetch, seen } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -152,6 +152,33 @@ describe('complete', () => {
       [['0', 'failed_children', ''], [], [], '0', '0', '', ''],
       {},
     );
+  });
+
+  it('one that its worker holds but that is not active any more is refused, and lies nowhere else', async () => {
+    const given: Command[] = [...usedQueue(), ...job('active'), ['DEL', 'bull:q:active']];
+    await expectChange(
+      tables,
+      given,
+      complete(seen),
+      [['0', 'not_in_state', ''], [], [], '0', '0', '', ''],
+      {},
+    );
+  });
+
+  it('what comes due is fetched behind it, in a queue that had no delayed jobs and has one now', async () => {
+    const finishAndFetch = (jobId: string) => ({
+      call: exchangeCall,
+      argv: exchangeCall.encode(
+        { ...noFetch, fetchCount: 1, token: completion.token },
+        items(pushComplete, { ...completion, ...seen, jobId }),
+      ),
+    });
+    await tables.given([...usedQueue(), ...job('active')]);
+    expect((await tables.run(finishAndFetch('1')))[1]).toEqual([]);
+    for (const id of ['d1', 'd2']) {
+      await tables.given([...usedQueue(), ...job('active'), ...job('delayed', { id, due: NOW })]);
+      expect((await tables.run(finishAndFetch('1')))[1]).toEqual([id, expect.anything()]);
+    }
   });
 
   const child = { parentKey: 'bull:p:par', parent: '{"id":"par","queueKey":"bull:p"}' };

@@ -66,7 +66,7 @@ async function cost(of: (count: number) => [readonly Command[], Request]): Promi
   return [one.length, beyond(three, two).length];
 }
 
-describe('a plain job costs as many commands as before there were groups', () => {
+describe('a plain job costs no more commands than before there were groups', () => {
   it('to be added', async () => {
     expect(await cost((count) => [usedQueue(), adds(count)])).toEqual([11, 3]);
   });
