@@ -31,32 +31,30 @@ function batch_claims.drop(q, from, id)
   end
 end
 
--- Write: the job is active. One that is alone in `wait` does not come here: see `take_alone` in transitions/claim.lua.
-function batch_claims.claim(q, from, id)
-  local claiming = q.claiming
-  if claiming then
-    local count = claiming.claimed + 1
-    claimed[count], claiming.claimed = id, count
-    if from == "wait" then
-      claiming.waiting = claiming.waiting + 1
-    elseif from == "lane" then
-      q.shown_count = q.shown_count + 1
-    else
-      batch_claims.drop(q, from, id)
-    end
-  else
-    batch_claims.drop(q, from, id)
-    call("LPUSH", q.active, id)
-  end
+-- Where those are put down that become active, behind as many as are counted.
+batch_claims.claimed = claimed
+
+function batch_claims.count(q)
+  return q.claiming and q.claiming.claimed or 0
 end
 
--- Write: the last one to be claimed is not, though it has left the ready order.
-function batch_claims.take_back(q)
-  local claiming = q.claiming
+-- Write: the jobs of `arg` (see transitions/claim.lua) from the first number to the last are not ready any more, and
+-- `active` more of those that were put down become active.
+function batch_claims.claim(q, arg, first, last, active)
+  local claiming, from = q.claiming, arg.from
+  if from == "lane" then
+    q.shown_count = q.shown_count + last - first + 1
+  elseif from == "wait" and claiming then
+    claiming.waiting = claiming.waiting + last - first + 1
+  elseif not arg.is_taken then
+    for number = first, last do
+      batch_claims.drop(q, from, arg.job_ids[arg.at + (number - 1) * arg.step])
+    end
+  end
   if claiming then
-    claiming.claimed = claiming.claimed - 1
-  else
-    call("LPOP", q.active)
+    claiming.claimed = claiming.claimed + active
+  elseif not arg.is_taken and active > 0 then
+    call("LPUSH", q.active, unpack(claimed, 1, active))
   end
 end
 

@@ -248,15 +248,11 @@ function batch_ends.complete_run(q, first, last)
   end
 end
 
-local function leave(q, id)
-  return call("LREM", q.active, "-1", id) > 0
-end
-
 -- The same of the only job of a call. False where it was not active, and then it lies nowhere that it did not lie before.
 -- Nobody has looked what the keys hold: the first write finds out, and is undone where the second does.
 function batch_ends.complete_one(q, id)
   local is_new = call("ZADD", q.completed, q.now_text, id) == 1
-  local is_fine, has_left = pcall(leave, q, id)
+  local is_fine, has_left = pcall(batch_ends.leave_active, q, id)
   if is_fine and has_left then
     call("DEL", locks[1])
     return true

@@ -8,13 +8,14 @@ local handovers = {}
 
 -- The lanes in their order, and by its name who is out of a lane now; false for nobody.
 local names, next_of = {}, {}
--- The jobs that have left their rest, in the order in which they go: they follow those that have ended.
-local followers = {}
+-- The jobs that have left their rest, in the order in which they go: they follow those that have ended. Beside each its
+-- lane.
+local followers, follower_lanes = {}, {}
 -- How many lanes the last call has left behind.
 local left_behind = 0
 local NONE = {}
 
-handovers.names, handovers.followers = names, followers
+handovers.names, handovers.followers, handovers.follower_lanes = names, followers, follower_lanes
 
 -- Who is out of the lanes that this call has handed over, by name; false for nobody, nil for other lanes. To be asked for
 -- anew after whatever may hand over.
@@ -51,7 +52,7 @@ function handovers.note_all(q, lanes, ids, count)
     names[noted + i], next_of[name] = name, id
     if id then
       followed = followed + 1
-      followers[followed] = id
+      followers[followed], follower_lanes[followed] = id, name
     end
   end
   q.lanes_moved_on = q.lanes_moved_on + followed - q.followed_count
@@ -72,8 +73,8 @@ end
 function handovers.change(q, name, id)
   next_of[name] = id
   if id then
-    q.followed_count = q.followed_count + 1
-    followers[q.followed_count] = id
+    local count = q.followed_count + 1
+    followers[count], follower_lanes[count], q.followed_count = id, name, count
   end
 end
 
@@ -83,7 +84,7 @@ function handovers.close_up(q, first)
   for i = first, q.followed_count do
     if followers[i] then
       last = last + 1
-      followers[last] = followers[i]
+      followers[last], follower_lanes[last] = followers[i], follower_lanes[i]
     end
   end
   q.followed_count = last

@@ -5,10 +5,18 @@ local handovers = require("lib.lane_handovers")
 
 local lane_out = {}
 
--- Ids of any text, one after the other, each behind its length.
+-- One id is told as it is, as nearly always. Several are told behind a colon, one after the other, each behind its length;
+-- and so is one that begins with a colon.
+local SEVERAL, COLON = ":", 58
+
 function lane_out.ids_of(text)
-  local ids, at = {}, 1
-  while text and at <= #text do
+  if not text or text == "" then
+    return {}
+  elseif string.byte(text) ~= COLON then
+    return { text }
+  end
+  local ids, at = {}, 2
+  while at <= #text do
     local length, from = string.match(text, "^(%d+):()", at)
     if not length then
       break
@@ -19,28 +27,20 @@ function lane_out.ids_of(text)
   return ids
 end
 
--- To print a number takes longer than all the rest of it.
-local HEAD = {}
-for length = 0, 64 do
-  HEAD[length] = length .. ":"
-end
-
-local function text_of_one(id)
-  return (HEAD[#id] or #id .. ":") .. id
-end
-
--- Where there are many, both are used without a call for each.
-lane_out.text_of_one, lane_out.head = text_of_one, HEAD
-
 function lane_out.text_of(ids)
-  if #ids == 1 then
-    return text_of_one(ids[1])
+  if #ids == 1 and string.byte(ids[1]) ~= COLON then
+    return ids[1]
   end
-  local parts = {}
+  local parts = { SEVERAL }
   for i, id in ipairs(ids) do
-    parts[i] = text_of_one(id)
+    parts[i + 1] = #id .. ":" .. id
   end
   return table.concat(parts)
+end
+
+-- Whether this one is out and nobody else. What tells of several has more colons than an id may have.
+function lane_out.tells_of_one(text, id)
+  return text == id or string.byte(id) == COLON and text == lane_out.text_of({ id })
 end
 
 -- Who is out of a lane that is not open.
@@ -49,7 +49,7 @@ function lane_out.read(q, name)
   if handed_to == nil then
     return call("HGET", q.lane_out, name)
   end
-  return handed_to and text_of_one(handed_to) or ""
+  return handed_to and lane_out.text_of({ handed_to }) or ""
 end
 
 -- So many lanes in one call are worth it.
@@ -87,8 +87,7 @@ function lane_out.count_alone(q, names, ids, first, count)
   local texts = lane_out.texts(q, names, 1, count)
   for i = 1, count do
     local id = ids[first + i - 1]
-    local length = HEAD[#id]
-    if texts[i] ~= (length and length .. id or text_of_one(id)) then
+    if texts[i] ~= id and not lane_out.tells_of_one(texts[i], id) then
       return i - 1
     end
   end

@@ -12,8 +12,6 @@ local shapes = require("lib.shapes")
 
 local lane_state = {}
 
-local text_of_one = lane_out.text_of_one
-
 -- What one lane has of its own: `p` paused, `h` halted, digits for its concurrency.
 local function read_own(lane, text)
   lane.is_paused = text and string.find(text, "p", 1, true) ~= nil or false
@@ -78,7 +76,7 @@ end
 
 -- Only this one is out, as it is nearly always.
 function lane_state.is_alone(lane, id)
-  return not lane.out and lane.text == text_of_one(id)
+  return not lane.out and lane_out.tells_of_one(lane.text, id)
 end
 
 -- The same for a lane that this call may have nothing else to do with: it need not be opened.
@@ -86,7 +84,7 @@ function lane_state.is_out_alone(q, name, id)
   local known = q.known_lanes
   local lane = known and known[name]
   if not lane and not lane_rules.of(q).uses_own then
-    return lane_out.read(q, name) == text_of_one(id)
+    return lane_out.tells_of_one(lane_out.read(q, name), id)
   end
   lane = lane or lane_state.open(q, name)
   return lane_state.is_alone(lane, id) and not lane_state.is_blocked(lane)

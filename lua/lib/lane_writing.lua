@@ -96,13 +96,14 @@ end
 
 local function write_lanes(q, changed)
   local count_out, count_none, count_listed, count_ended = 0, 0, 0, 0
-  local names, next_of, text_of_one, head = handovers.names, handovers.of(q), lane_out.text_of_one, lane_out.head
+  local names, next_of = handovers.names, handovers.of(q)
+  -- Only numbers stand in lines.
+  local are_numbers = q.handed_count > 0 and not lane_rules.of(q).uses_sorted
   for i = 1, q.handed_count do
     local name = names[i]
     local id = next_of[name]
     if id then
-      local length = head[#id]
-      out[count_out + 1], out[count_out + 2] = name, length and length .. id or text_of_one(id)
+      out[count_out + 1], out[count_out + 2] = name, are_numbers and id or lane_out.text_of({ id })
       count_out = count_out + 2
     elseif id == false then
       count_none, count_ended = count_none + 1, count_ended + 1

@@ -18,6 +18,7 @@
 local batch_claims = require("lib.batch_claims")
 local events = require("lib.events")
 local groups = require("lib.groups")
+local handovers = require("lib.lane_handovers")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
 local lanes = require("lib.lanes")
@@ -31,6 +32,7 @@ local LOCK, NO_LEASE = keys.tail.lock, leases.none
 local STARTED, DEFERRED = jobs.field.attempts_started, jobs.field.deferred_failure
 local GROUP, PROCESSED_BY = jobs.field.group, jobs.field.processed_by
 local LANE, ORDER, SEQUENCE = jobs.field.lane, jobs.field.order, jobs.field.lane_sequence
+local NONE = {}
 
 -- It leaves the ready order, and its lane may let another one into it: what was taken so far is taken by then.
 local function put_aside(q, from, id)
@@ -120,43 +122,67 @@ end
 -- be large.
 local chosen_keys, chosen, chosen_lanes, rooms = {}, {}, {}, {}
 
--- Write: they are this worker's, they have begun, and everybody is told. What the worker gets are the records as they were.
--- A fresh one that turns out to have begun is there twice, and this call has started it a moment ago.
-local function start(q, arg, count, started, is_fresh_run, outcome)
-  local ids, at, step, from = arg.job_ids, arg.at, arg.step, arg.from
-  local token, lease_ms, worker, stream, now = arg.token, arg.lease_ms, arg.worker, q.events, q.now_text
-  local claim, records, done = batch_claims.claim, outcome.records, outcome.count
-  local is_alone, slot = not q.claiming and from == "wait", 2 * done + 1
-  for number = 1, count do
+-- The numbers of the last of them that was begun with, and of the last that everybody was told of.
+local begun, told = 0, 0
+
+-- Write: from the first to the last of these numbers they are this worker's, they have begun, and everybody is told. What
+-- the worker gets are the records as they were. A fresh one that turns out to have begun is there twice, and this call has
+-- started it a moment ago. `SET` answers with what was there before, which is nothing: a word would cost more.
+local function start_each(q, arg, first, last, started, is_fresh, outcome)
+  local ids, step, token, lease_ms, worker = arg.job_ids, arg.step, arg.token, arg.lease_ms, arg.worker
+  local at, has_lease, is_taken, stream, now = arg.at + (first - 1) * step, token ~= NO_LEASE, arg.is_taken, q.events, q.now_text
+  local claimed, place = batch_claims.claimed, batch_claims.count(q) - first + 1
+  local records, slot = outcome.records, 2 * outcome.count + 1
+  for number = first, last do
     local id, key = ids[at], chosen_keys[number]
-    if is_alone then
-      take_alone(q, id)
-    else
-      claim(q, from, id)
+    if has_lease then
+      call("SET", key .. LOCK, token, "GET", "PX", lease_ms)
     end
+    claimed[place + number], begun = id, number
     local new_count
-    if worker ~= "" then
-      new_count = call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
-    else
+    if worker == "" then
       new_count = call("HSET", key, "processedOn", now, STARTED, started)
-    end
-    if is_fresh_run and new_count == 0 then
-      batch_claims.take_back(q)
-      outcome.turned_back = outcome.turned_back + 1
     else
-      if token ~= NO_LEASE then
-        call("SET", key .. LOCK, token, "PX", lease_ms)
-      end
-      if not is_alone then
+      new_count = call("HSET", key, "processedOn", now, STARTED, started, PROCESSED_BY, worker)
+    end
+    if is_fresh and new_count == 0 then
+      outcome.turned_back, place = outcome.turned_back + 1, place - 1
+    else
+      if not is_taken then
         call("XADD", stream, "*", "event", "active", "jobId", id, "prev", "waiting")
       end
       records[slot], records[slot + 1] = id, chosen[number]
-      done, slot = done + 1, slot + 2
-      outcome.count = done
+      slot = slot + 2
     end
-    chosen[number] = false
+    chosen[number], told = false, number
     at = at + step
   end
+end
+
+-- Write: the same of `count` jobs. What was begun is claimed, also where it could not be told of. A lock that is none makes
+-- the first write of its job fail, and is removed.
+local function start(q, arg, count, started, is_fresh, outcome)
+  arg.is_taken = not q.claiming and arg.from == "wait"
+  if arg.is_taken then
+    take_alone(q, arg.job_ids[arg.at])
+  end
+  begun, told = 0, 0
+  local removed = 0
+  repeat
+    local first, turned_back = begun + 1, outcome.turned_back
+    local is_done, err = pcall(start_each, q, arg, first, count, started, is_fresh, outcome)
+    turned_back = outcome.turned_back - turned_back
+    batch_claims.claim(q, arg, first, begun, begun - first + 1 - turned_back)
+    outcome.count = outcome.count + told - first + 1 - turned_back
+    if not is_done then
+      local failed = begun + 1
+      if failed == removed or told < begun or not shapes.is_wrong_type(err) then
+        error(err, 0)
+      end
+      call("DEL", chosen_keys[failed] .. LOCK)
+      removed = failed
+    end
+  until is_done
 end
 
 -- How many of them there are so far.
@@ -168,13 +194,15 @@ local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
   local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
+  local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
+  local is_in_order = arg.from == "lane" or arg.from == "wait" and not has_lanes
   local count = 0
   rooms[0] = room
   local left = (arg.last - at) * step + 1
   while count < left and room > 0 do
     local id = ids[at]
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone)
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_in_order, taken_from[at])
     if not row then
       return flat, is_in_lane
     end
@@ -200,7 +228,8 @@ local function count_fresh(q, arg)
     other, is_in_lane = nil, true
   end
   local count = chosen_count
-  if is_in_lane then
+  -- Those who follow in lanes that nothing else was done with are out, and alone.
+  if is_in_lane and (arg.from ~= "lane" or q.known_lanes) then
     local free = lanes.count_free(q, chosen_lanes, arg.job_ids, arg.at, arg.step, count)
     if free < count then
       for number = free + 1, count do

@@ -200,14 +200,18 @@ export interface LaneSpec {
   readonly rules?: LaneRules;
 }
 
+/** Who is out of a lane, as the store has it. */
+const outText = (ids: readonly string[]) =>
+  ids.length === 1 && !ids[0]!.startsWith(':')
+    ? ids[0]!
+    : `:${ids.map((id) => `${id.length}:${id}`).join('')}`;
+
 /** A lane as it lies in the store; the records of those that are out are the test's. */
 export function lane({ name = 'a', out = [], resting = [], own, rules = {} }: LaneSpec): Command[] {
   return [
     hsetOf(`${ROOT}:meta`, laneRules({ ...(own === undefined ? {} : { used: 'o' }), ...rules })),
     ['ZADD', `${ROOT}:meta:lanes`, '0', name],
-    ...(out.length > 0
-      ? [hsetOf(`${ROOT}:meta:lane-out`, { [name]: out.map((id) => `${id.length}:${id}`).join('') })]
-      : []),
+    ...(out.length > 0 ? [hsetOf(`${ROOT}:meta:lane-out`, { [name]: outText(out) })] : []),
     ...(own === undefined ? [] : [hsetOf(`${ROOT}:meta:lane-settings`, { [name]: own })]),
     ...resting.flatMap((id, i): Command[] => [
       hsetOf(`${ROOT}:${id}`, record(laneFields('7', String(i + 2), name))),

@@ -51,13 +51,13 @@ const out = (id: string, usedBefore = 'l'): Changes => ({
   'q:marker': scored('0', 0),
   'q:meta': fields(laneRules({ used: usedBefore })),
   'q:meta:lanes': scored('a', 0),
-  'q:meta:lane-out': hash({ a: `${id.length}:${id}` }),
+  'q:meta:lane-out': hash({ a: id }),
 });
 const duplicate: Changes = { 'q:id': text('11'), 'q:events': events(['duplicated', { jobId: '1' }]) };
 const used = usedQueue(ROOT, laneRules());
 const busy = [
   ...used,
-  ['HSET', `${ROOT}:meta:lane-out`, 'a', '1:x'],
+  ['HSET', `${ROOT}:meta:lane-out`, 'a', 'x'],
   ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
 ] as [string, ...string[]][];
 /** Behind one that is out it rests. */
@@ -154,7 +154,7 @@ describe('add_in_lane: nothing -> waiting', () => {
     const { 'q:meta': _, ...same } = out('11');
     const two: Changes = {
       ...same,
-      'q:meta:lane-out': hash({ a: '1:x2:11' }),
+      'q:meta:lane-out': hash({ a: ':1:x2:11' }),
     };
     await expectChange(
       tables,
@@ -214,7 +214,7 @@ describe('add_in_lane: nothing -> waiting', () => {
         'q:11': stored(undefined, { lane }),
         'q:events': events(['added', { jobId: '11', name: 'mail' }], ['waiting', { jobId: '11', lane }]),
         'q:meta:lanes': scored(lane, 0),
-        'q:meta:lane-out': hash({ [lane]: '2:11' }),
+        'q:meta:lane-out': hash({ [lane]: '11' }),
       });
     }
   });

@@ -13,7 +13,7 @@ const goesOn: Changes = {
   'q:meta:lane:a': gone,
   'q:de': gone,
   'q:wait': list('r1'),
-  'q:meta:lane-out': hash({ a: '2:r1' }),
+  'q:meta:lane-out': hash({ a: 'r1' }),
   'q:marker': scored('0', 0),
 };
 const given = (...more: (readonly Command[])[]) => [...usedQueue(), ...more.flat()];

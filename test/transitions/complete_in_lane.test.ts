@@ -60,8 +60,17 @@ describe('complete_in_lane: active -> completed', () => {
       'q:meta:lane:lane a': zset([laneMember(3, 'a3'), '7']),
       'q:meta:lane:lane c': gone,
       'q:meta:lanes': zset(['lane a', '0'], ['lane c', '0']),
-      'q:meta:lane-out': hash({ 'lane a': '2:a2', 'lane c': '2:c2' }),
+      'q:meta:lane-out': hash({ 'lane a': 'a2', 'lane c': 'c2' }),
     });
+  });
+
+  it('an id that begins like the text of several is told apart from them', async () => {
+    await tables.given([...usedQueue(), ...inLanes([':a:b', ':a:c'], ['b', 'b2'])]);
+    expect((await tables.run(completing(':a:b', 'b')))[0]).toEqual([]);
+    const after = await tables.keyspace();
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane :a:b': ':4::a:c', 'lane b': 'b2' });
+    expect(after['q:wait']!.value).toEqual(['b2', ':a:c']);
+    expect(after['q:completed']!.value).toHaveLength(2);
   });
 
   it('one that is not out alone ends between others that are', async () => {
@@ -77,10 +86,10 @@ describe('complete_in_lane: active -> completed', () => {
     expect(after['q:active']).toBeUndefined();
     expect(after['q:wait']!.value).toEqual(['d2', 'c2', 'a2']);
     expect(after['q:meta:lane-out']!.value).toEqual({
-      'lane a': '2:a2',
-      'lane b': '9:elsewhere',
-      'lane c': '2:c2',
-      'lane d': '2:d2',
+      'lane a': 'a2',
+      'lane b': 'elsewhere',
+      'lane c': 'c2',
+      'lane d': 'd2',
     });
   });
 
@@ -93,7 +102,7 @@ describe('complete_in_lane: active -> completed', () => {
     expect((await tables.run(completing('a', 'b', 'c')))[0]).toEqual([]);
     const after = await tables.keyspace();
     expect((after['q:wait']!.value as string[]).sort()).toEqual(['a3', 'b2']);
-    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a3', 'lane b': '2:b2' });
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': 'a3', 'lane b': 'b2' });
     expect(after['q:de']).toBeUndefined();
   });
 
@@ -113,7 +122,7 @@ describe('complete_in_lane: active -> completed', () => {
     expect((after['q:active']!.value as string[]).sort()).toEqual(['a3', 'b2', 'd4']);
     expect(after['q:wait']).toBeUndefined();
     expect(after['q:de']).toBeUndefined();
-    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a3', 'lane b': '2:b2', 'lane d': '2:d4' });
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': 'a3', 'lane b': 'b2', 'lane d': 'd4' });
   });
 
   it('those who follow are fetched behind what was ready, and who is left is ready too', async () => {
@@ -128,7 +137,7 @@ describe('complete_in_lane: active -> completed', () => {
     const after = await tables.keyspace();
     expect(after['q:active']!.value).toEqual(['b2', 'a2', 'first']);
     expect(after['q:wait']!.value).toEqual(['c2']);
-    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': '2:a2', 'lane b': '2:b2', 'lane c': '2:c2' });
+    expect(after['q:meta:lane-out']!.value).toEqual({ 'lane a': 'a2', 'lane b': 'b2', 'lane c': 'c2' });
   });
 
   it('many lanes are found by an index, and nothing else is left of that', async () => {
@@ -141,7 +150,7 @@ describe('complete_in_lane: active -> completed', () => {
     expect((await tables.run(completing('z')))[0]).toEqual([]);
     expect((await tables.run(completing(...names)))[0]).toEqual([]);
     expect((await tables.keyspace())['q:meta:lane-out']!.value).toEqual(
-      Object.fromEntries(names.map((id) => [`lane ${id}`, `3:${id}+`])),
+      Object.fromEntries(names.map((id) => [`lane ${id}`, `${id}+`])),
     );
     expect(await tables.admin.object('ENCODING', 'bull:q:meta:lane-out')).toBe('hashtable');
   });

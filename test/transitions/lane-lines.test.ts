@@ -220,7 +220,7 @@ describe('lanes with lines', () => {
   const used = usedQueue(ROOT, laneRules({ used: 'l' }));
   const busy: Command[] = [
     ...used,
-    hset(`${ROOT}:meta:lane-out`, { a: '1:x' }),
+    hset(`${ROOT}:meta:lane-out`, { a: 'x' }),
     ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
   ];
   const told = (id: string) =>
@@ -265,7 +265,7 @@ describe('lanes with lines', () => {
       await tables.given([
         ...usedQueue(ROOT, laneRules({ used: 'ls' })),
         ['ZADD', `${ROOT}:meta:lanes`, '0', 'a'],
-        hset(`${ROOT}:meta:lane-out`, { a: '1:1' }),
+        hset(`${ROOT}:meta:lane-out`, { a: '1' }),
         ...job('active', { id: '1', fields: laneFields() }),
         hset(`${ROOT}:2`, record({ ...laneFields('7', '2'), lane: 'a' })),
         ['SET', `${ROOT}:meta:${wrong}:a`, 'x'],
@@ -296,9 +296,9 @@ describe('lanes with lines', () => {
       await tables.admin.hdel(`${ROOT}:meta:lane-out`, 'a');
       return [(wait!.value as string[])[0], out!.value];
     };
-    expect(await next()).toEqual(['2', { a: '1:2' }]);
-    expect(await next()).toEqual(['5', { a: '1:5' }]);
-    expect(await next()).toEqual(['9', { a: '1:9' }]);
+    expect(await next()).toEqual(['2', { a: '2' }]);
+    expect(await next()).toEqual(['5', { a: '5' }]);
+    expect(await next()).toEqual(['9', { a: '9' }]);
     const { 'q:meta:line:a': line, 'q:meta:lane:a': others } = await tables.keyspace();
     expect([line, others]).toEqual([undefined, undefined]);
   });

@@ -25,7 +25,7 @@ describe('remove_lane', () => {
       'q:wait': gone,
       'q:meta:lane:a': gone,
       'q:meta:lane-settings': gone,
-      'q:meta:lane-out': hash({ a: '1:x' }),
+      'q:meta:lane-out': hash({ a: 'x' }),
       'q:events': removed(['r1', 'wait'], ['r2', 'wait'], ['w', 'wait']),
     };
     await expectChange(tables, given, remove(), ['done', '3'], all);

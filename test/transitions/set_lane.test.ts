@@ -13,7 +13,7 @@ const released: Changes = {
   'q:meta:lane:a': without('0000000000000002r1'),
   'q:de': without('r1'),
   'q:wait': list('r1'),
-  'q:meta:lane-out': hash({ a: '2:r1' }),
+  'q:meta:lane-out': hash({ a: 'r1' }),
   'q:marker': scored('0', 0),
 };
 
@@ -48,7 +48,7 @@ describe('set_lane', () => {
     const given = [...usedQueue(), ...lane({ out: ['x'], resting: ['r1', 'r2'] })];
     await expectChange(tables, given, set({ concurrency: '2' }), ['changed'], {
       ...released,
-      'q:meta:lane-out': hash({ a: '1:x2:r1' }),
+      'q:meta:lane-out': hash({ a: ':1:x2:r1' }),
       'q:meta': fields(laneRules({ used: 'o' })),
       'q:meta:lane-settings': hash({ a: '2' }),
     });

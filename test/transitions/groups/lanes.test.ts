@@ -65,7 +65,7 @@ const three: Command[] = [
   ...givenGroup({ members: [out, resting, timed] }),
   stored('m2', 2, 1),
   stored('m3', 3, 2),
-  ...lane('2:m1'),
+  ...lane('m1'),
   ...rests('m2', 2),
   ['ZADD', `${ROOT}:meta:lane-delayed`, String(NOW + 500), 'm3'],
   ['ZADD', `${ROOT}:de`, '-1', 'm3'],
@@ -83,7 +83,7 @@ describe('members of a lane', () => {
       'q:meta:lane:a': gone,
       'q:meta:lane-delayed': gone,
       'q:de': gone,
-      'q:meta:lane-out': hash({ a: '2:by' }),
+      'q:meta:lane-out': hash({ a: 'by' }),
       'q:events': events(
         ['removed', { jobId: 'm1', prev: 'wait' }],
         ['removed', { jobId: 'm2', prev: 'wait' }],
@@ -109,7 +109,7 @@ describe('members of a lane', () => {
     ...used,
     ...givenGroup({ members: [runs, resting] }),
     stored('m2', 2, 1),
-    ...lane('1:1'),
+    ...lane('1'),
     ...rests('m2', 2),
     ...bystander,
   ];
@@ -123,7 +123,7 @@ describe('members of a lane', () => {
       'q:m2': gone,
       'q:de': gone,
       'q:meta:lane:a': gone,
-      'q:meta:lane-out': hash({ a: '2:by' }),
+      'q:meta:lane-out': hash({ a: 'by' }),
       'q:wait': list('by'),
       'q:marker': scored('0', 0),
       'q:events': events(
@@ -153,7 +153,7 @@ describe('members of a lane', () => {
       'q:completed': zset(['1', at]),
       'q:de': without('m2'),
       'q:meta:lane:a': without(entry(2, 'm2')),
-      'q:meta:lane-out': hash({ a: '2:m2' }),
+      'q:meta:lane-out': hash({ a: 'm2' }),
       'q:wait': list('m2'),
       'q:marker': scored('0', 0),
       'q:events': events(['completed', { jobId: '1', returnvalue: '{"ok":true}', prev: 'active' }]),
@@ -165,7 +165,7 @@ describe('members of a lane', () => {
     const given: Command[] = [
       ...used,
       ...givenGroup({ state: 'FAILED', members: [{ ...out, status: 'cancelled' }] }),
-      ...lane('2:m1'),
+      ...lane('m1'),
       ...bystander,
     ];
     const space = await tables.given(given);
@@ -177,7 +177,7 @@ describe('members of a lane', () => {
         'q:wait': gone,
         'q:de': gone,
         'q:meta:lane:a': gone,
-        'q:meta:lane-out': hash({ a: '2:by' }),
+        'q:meta:lane-out': hash({ a: 'by' }),
         'q:active': list('by'),
         'q:by': fields({ ats: '1', processedOn: at }),
         'q:by:lock': text('mine:1', true),
@@ -204,7 +204,7 @@ describe('members of a lane', () => {
     ]);
     const after = await tables.keyspace();
     expect(after['q:wait']).toEqual(pushedLeft('a1')(undefined));
-    expect(after['q:meta:lane-out']).toEqual(hash({ a: '2:a1' })(undefined));
+    expect(after['q:meta:lane-out']).toEqual(hash({ a: 'a1' })(undefined));
     expect(after['q:meta:lane:a']).toEqual(zset([entry(12, 'a2'), '7'])(undefined));
     expect(after['q:a2']?.value).toMatchObject({ ...laneFields(12), grp: 'member:1:0:bull:q:groups:g' });
     expect(after['q:groups:g:jobs']?.value).toEqual({ 'bull:q:a1': 'pending', 'bull:q:a2': 'pending' });

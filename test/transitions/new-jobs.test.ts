@@ -1,0 +1,242 @@
+// Jobs that are fetched together are read in the way that costs the least: without the names of their fields, where the
+// values themselves say which is which. What a worker makes of a job does not depend on it.
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeRecord } from '../../src/store/codec.ts';
+import { exchangeCall, pushCompleteInLane } from '../../src/store/generated/engine.ts';
+import {
+  type Command,
+  hset,
+  job,
+  lane,
+  laneFields,
+  laneRules,
+  NOW,
+  ROOT,
+  record,
+  TOKEN,
+  usedQueue,
+} from '../support/given.ts';
+import { completion, fetching, items, noFetch, seenInLane } from './edges.ts';
+import { commandsOf, runShim } from './shim.ts';
+import { type Request, useTables } from './tables.ts';
+
+const tables = useTables();
+
+type Fields = readonly (readonly [string, string])[];
+
+const keyOf = (id: string) => `${ROOT}:${id}`;
+/** In the order in which they are given; with data that was long for a while, the server has an order of its own. */
+const stored = (id: string, fields: Fields, hasBeenLong: boolean): Command[] => [
+  ['HSET', keyOf(id), ...fields.flat()],
+  ...(hasBeenLong
+    ? [hset(keyOf(id), { data: 'x'.repeat(100) }), hset(keyOf(id), { data: new Map(fields).get('data')! })]
+    : []),
+];
+
+async function decodedAsWhole(ids: readonly string[]) {
+  const raw = await Promise.all(ids.map((id) => tables.admin.hgetall(keyOf(id))));
+  return new Map(ids.map((id, i) => [id, decodeRecord(id, Object.entries(raw[i]!).flat())]));
+}
+
+function decodedFrom(fetched: readonly unknown[]) {
+  return new Map(
+    fetched.flatMap((id, i) =>
+      i % 2 === 0 ? [[id as string, decodeRecord(id as string, fetched[i + 1] as string[])]] : [],
+    ),
+  );
+}
+
+/** By a script of its own, so that nothing is guessed from what the calls before have met. */
+async function fetchedBy(request: Request) {
+  const { reply, error } = await runShim(tables.admin, request);
+  expect(error).toBeUndefined();
+  const [refused, fetched, , , , , trouble] = reply![2] as [unknown[], unknown[], ...string[]];
+  expect([refused, trouble]).toEqual([[], '']);
+  return decodedFrom(fetched);
+}
+
+const names = [
+  'work',
+  'work',
+  'work',
+  'work',
+  'Work',
+  'true',
+  'null',
+  '5',
+  '"work"',
+  '{"attempts":1}',
+  '[1]',
+  '',
+  'écrire',
+  '-1',
+];
+const datas = [
+  '{"n":1}',
+  '{"a":1}',
+  '{"attempts":0}',
+  '{"attempts":3}',
+  'true',
+  '5',
+  '"work"',
+  'null',
+  `"${'x'.repeat(62)}"`,
+  `"${'x'.repeat(63)}"`,
+];
+const optionTexts = [
+  '{"attempts":0}',
+  '{"attempts":3}',
+  '{"attempts":1}',
+  '{}',
+  '{"delay":0,"attempts":0}',
+  `{"attempts":0,"jobId":"${'y'.repeat(70)}"}`,
+];
+const extras: Record<string, string> = {
+  parentKey: 'bull:p:1',
+  ats: '1',
+  progress: '5',
+  deid: 'work',
+  stc: '0',
+};
+
+const fieldsArbitrary = fc.record({
+  name: fc.constantFrom(...names),
+  data: fc.constantFrom(...datas),
+  opts: fc.constantFrom(...optionTexts),
+  timestamp: fc.constantFrom(String(NOW), '0', '12'),
+  delay: fc.constantFrom(...Array<string>(7).fill('0'), '5'),
+  priority: fc.constantFrom(...Array<string>(7).fill('0'), '3'),
+});
+const extraArbitrary = fc.constantFrom(...Array<undefined>(15).fill(undefined), ...Object.keys(extras));
+const withExtra = (fields: Record<string, string>, extra: string | undefined): [string, string][] =>
+  Object.entries(extra === undefined ? fields : { ...fields, [extra]: extras[extra]! });
+
+const shuffled = <Value>(values: readonly Value[]) =>
+  fc.shuffledSubarray([...values], { minLength: values.length, maxLength: values.length });
+
+/** Whoever adds jobs begins their options so. What does not comes from elsewhere, and lies in the order of the wire. */
+const beginsLikeOptions = (text: string) => text.startsWith('{"attempts":');
+
+/** In the order in which they are written, with the texts in another one, or in any. */
+const plainArbitrary = fc
+  .tuple(fieldsArbitrary, extraArbitrary, fc.constantFrom('written', 'written', 'texts', 'texts', 'all'))
+  .chain(([fields, extra, order]): fc.Arbitrary<Fields> => {
+    const written = withExtra(fields, extra);
+    if (order === 'written' || !beginsLikeOptions(fields.opts)) return fc.constant(written);
+    if (order === 'all') return shuffled(written);
+    return shuffled(written.slice(0, 3)).map((texts) => [...texts, ...written.slice(3)]);
+  });
+
+/** Jobs of `wait`, and as many again that the fetch leaves. */
+async function fetchAll(records: readonly Fields[], longOnes: readonly boolean[]) {
+  const ids = records.map((_, i) => `j${i}`);
+  await tables.given([
+    ...usedQueue(),
+    ...records.flatMap((fields, i) => [
+      ...stored(ids[i]!, fields, longOnes[i] === true && beginsLikeOptions(new Map(fields).get('opts')!)),
+      ['LPUSH', `${ROOT}:wait`, ids[i]!] as Command,
+    ]),
+    ...records.flatMap((_, i) => job('waiting', { id: `left${i}` })),
+  ]);
+  const expected = await decodedAsWhole(ids);
+  return { expected, found: await fetchedBy(fetching({ fetchCount: records.length })) };
+}
+
+describe('a job means the same however it is read', () => {
+  it('without a lane, whatever its fields look like and in whatever order they lie', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(plainArbitrary, { minLength: 2, maxLength: 5 }),
+        fc.array(fc.boolean(), { maxLength: 5 }),
+        async (records, longOnes) => {
+          const { expected, found } = await fetchAll(records, longOnes);
+          for (const [id, of] of found) expect(of).toEqual(expected.get(id));
+          expect(found.size).toBe(records.length);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('in a lane', async () => {
+    const laneArbitrary = fc.tuple(
+      fieldsArbitrary,
+      extraArbitrary,
+      fc.constantFrom('lane', 'lane', 'sequence', 'other', 'begun'),
+      fc.boolean(),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(laneArbitrary, { minLength: 2, maxLength: 5 }), async (rows) => {
+        const lanes = rows.map((_, i) => (i % 3 === 0 ? 'work' : `lane${i}`)).map((name, i) => `${name}${i}`);
+        const following = rows.map((_, i) => String(100 + i));
+        // Under an id that stands in a line may be another job by now, with as many fields.
+        const inLane = ([fields, extra, kind]: (typeof rows)[number], i: number): Fields => {
+          const ties: Record<string, string> = { lane: lanes[i]!, orderMs: String(NOW - 7) };
+          if (kind === 'sequence') ties.laneSeq = '9';
+          if (kind === 'other') return Object.entries({ ...fields, parentKey: 'bull:p:1', parent: '{}' });
+          if (kind === 'begun') return Object.entries({ ...fields, processedOn: '5', ats: '1' });
+          return withExtra({ ...fields, ...ties }, extra);
+        };
+        await tables.given([
+          ...usedQueue(),
+          ...rows.flatMap((_, i) => [
+            ...lane({ name: lanes[i]!, out: [`a${i}`] }),
+            ...job('active', { id: `a${i}`, fields: laneFields('5', '1', lanes[i]!) }),
+          ]),
+          ...rows.flatMap((row, i): Command[] => [
+            ...stored(following[i]!, inLane(row, i), row[3] && beginsLikeOptions(row[0].opts)),
+            ['RPUSH', `${ROOT}:meta:line:${lanes[i]}`, following[i]!],
+            ['ZADD', `${ROOT}:de`, String(NOW - 9), following[i]!],
+          ]),
+          hset(`${ROOT}:meta`, laneRules({ used: 'l' })),
+        ]);
+        const expected = await decodedAsWhole(following);
+        const argv = items(
+          pushCompleteInLane,
+          ...rows.map((_, i) => ({ ...completion, ...seenInLane, jobId: `a${i}`, lane: lanes[i]! })),
+        );
+        const fetch = { ...noFetch, fetchCount: rows.length, token: 'mine:2' };
+        const found = await fetchedBy({ call: exchangeCall, argv: exchangeCall.encode(fetch, argv) });
+        for (const [id, of] of found) expect(of).toEqual(expected.get(id));
+        expect([...found.keys()].sort()).toEqual(following);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a lock that is none', () => {
+  const poisoned = (id: string): Command => ['LPUSH', `${keyOf(id)}:lock`, 'x'];
+
+  it.each([[1], [4]])('keeps nobody from starting, of %i fetched together', async (fetchCount) => {
+    const ids = ['w0', 'w1', 'w2', 'w3'].slice(0, fetchCount);
+    await tables.given([
+      ...usedQueue(),
+      ...ids.flatMap((id) => job('waiting', { id })),
+      ...ids.flatMap((id) => job('waiting', { id: `left-${id}` })),
+      poisoned(ids[0]!),
+      poisoned(ids.at(-1)!),
+    ]);
+    const [, fetched, , , , , trouble] = await tables.run(fetching({ fetchCount, token: TOKEN }));
+    expect(trouble).toBe('');
+    expect([...decodedFrom(fetched as unknown[]).keys()]).toEqual(ids);
+    for (const id of ids) expect(await tables.admin.get(`${keyOf(id)}:lock`)).toBe(TOKEN);
+    expect(await tables.admin.lrange(`${ROOT}:active`, 0, -1)).toEqual([...ids].reverse());
+    const told = (await tables.admin.xrange(`${ROOT}:events`, '-', '+')).map(([, fields]) => fields[3]);
+    expect(told.filter((id) => ids.includes(id!))).toEqual(ids);
+  });
+});
+
+it('reads small new jobs with one command each', async () => {
+  await tables.given([
+    ...usedQueue(),
+    ...Array.from({ length: 8 }, (_, i) => job('waiting', { id: `w${i}` })).flat(),
+  ]);
+  expect(record().opts).toSatisfy(beginsLikeOptions);
+  const run = await runShim(tables.admin, fetching({ fetchCount: 4 }));
+  const reads = commandsOf(run).map(({ command }) => command);
+  expect(reads.filter((command) => command === 'HVALS')).toHaveLength(4);
+  expect(reads.filter((command) => command === 'HMGET' || command === 'HLEN')).toEqual([]);
+});
