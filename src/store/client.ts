@@ -1,4 +1,6 @@
-// The part of ioredis that we use, by shape: a user's instance may come from another copy or version.
+// The part of ioredis that we use. Clients are recognised by shape, for a user's may come from another copy or version of
+// it, and are asked by `call`. One thing is decided by class: `sendTexts` reaches behind `call` where the client is a Redis
+// of the very ioredis that we import, the only one whose inside we know.
 
 import type { Duplex } from 'node:stream';
 import { Command, Redis } from 'ioredis';
@@ -53,7 +55,9 @@ const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
  * Sends a command whose arguments are texts. ioredis copies the arguments of every command, for there may be lists among
- * them, which takes longer than all else that it does to send it: they are handed in behind that.
+ * them, which takes longer than all else that it does to send it: they are handed in behind that. What is handed in may
+ * not change afterwards: ioredis can keep it, to be sent when the link is back, even after its promise was rejected. A
+ * cluster, a client of another ioredis and one that makes pipelines by itself get their arguments through `call`.
  */
 export function sendTexts(client: RedisClient, name: string, args: string[]): Promise<unknown> {
   const own: unknown = client;

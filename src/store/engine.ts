@@ -51,12 +51,13 @@ export class Engine {
     return true;
   }
 
+  // Into a list of its own each time, unlike a function: a repetition of a call goes by digest where the first went with
+  // the source, and that first one may not have left yet.
   async #sendScript(call: EngineCall, argv: string[]): Promise<unknown> {
     const script = scriptFor(call, this.#takesFlags);
     if (this.#given.has(script.sha)) {
       try {
-        argv[0] = script.sha;
-        return await this.#client.call('evalsha', argv);
+        return await sendTexts(this.#client, 'evalsha', argv.with(0, script.sha));
       } catch (error) {
         if (!isScriptMissing(error)) throw error;
         this.#given.clear();
@@ -65,8 +66,7 @@ export class Engine {
     // With its source the first time: a first try by digest would be refused and come after calls made later.
     this.#given.add(script.sha);
     try {
-      argv[0] = script.source;
-      return await this.#client.call('eval', argv);
+      return await sendTexts(this.#client, 'eval', argv.with(0, script.source));
     } catch (error) {
       if (!this.#takesFlags || !/compiling script|Unexpected engine/i.test(String(error))) throw error;
       this.#takesFlags = false;

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import {
   BulkAddError,
@@ -65,6 +66,24 @@ describe('yokeError', () => {
     expect(bulk).toMatchObject({ name: 'BulkAddError', added: ['1', '3'], refused, code: 'PARTLY_REFUSED' });
     expect(bulk.message).toContain('3 jobs, 1 refused (the first: no parent).');
     expect(bulk.cause).toBe(refused[0]?.error);
+  });
+
+  it('a BulkAddError prints its cause once and counts the rest; its lists print when asked for', () => {
+    const cause = new Error('NOPERM');
+    const error = yokeError('CALL_REFUSED', { call: 'add', reason: 'no' }, { cause });
+    const refused = Array.from({ length: 1000 }, (_, index) => ({ index, error }));
+    const added = refused.map(({ index }) => `added-${index}`);
+    const bulk = new BulkAddError(added, refused);
+    const printed = inspect(bulk);
+    expect(printed.split('\n').length).toBeLessThan(60);
+    expect(printed).toContain(
+      'expected to add 2000 jobs, 1000 refused (the first: add: refused by the server: no.',
+    );
+    expect(printed).toMatch(/total: 2000,\s+refusedCount: 1000/);
+    expect(printed.match(/\[cause\]: YokeError/g)).toHaveLength(1);
+    expect(printed).not.toContain('added-');
+    expect(inspect(bulk.refused).match(/\[cause\]: Error: NOPERM/g)).toHaveLength(100);
+    expect(inspect(bulk.added)).toContain('added-99');
   });
 });
 

@@ -64,11 +64,14 @@ export interface RefusedJob {
   readonly error: Error;
 }
 
-/** Some jobs of an addBulk were refused; the others are in the queue. */
+/**
+ * Some jobs of an addBulk were refused; the others are in the queue. The first refusal is the `cause`, and `details` says
+ * how many there are. Its lists are getters, so that Node does not print them with it: of a thousand jobs that are refused
+ * for one reason it would print that reason a hundred times.
+ */
 export class BulkAddError extends YokeError {
-  /** Ids of the jobs that were added, in the order given. */
-  readonly added: string[];
-  readonly refused: RefusedJob[];
+  readonly #added: string[];
+  readonly #refused: RefusedJob[];
 
   constructor(added: string[], refused: RefusedJob[]) {
     const first = refused[0]?.error;
@@ -79,8 +82,17 @@ export class BulkAddError extends YokeError {
     };
     super('PARTLY_REFUSED', details, { cause: first });
     this.name = 'BulkAddError';
-    this.added = added;
-    this.refused = refused;
+    this.#added = added;
+    this.#refused = refused;
+  }
+
+  /** Ids of the jobs that were added, in the order given. */
+  get added(): string[] {
+    return this.#added;
+  }
+
+  get refused(): RefusedJob[] {
+    return this.#refused;
   }
 }
 
