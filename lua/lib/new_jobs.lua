@@ -1,5 +1,5 @@
 -- Records of jobs that have never begun and are tied to nothing but a lane, as nearly all are that a fetch meets.
--- Several are read as values in a known order: that costs less than names and values, and less to send.
+-- They are read as values in a known order: that costs less than names and values, and less to send.
 
 local jobs = require("lib.jobs")
 
@@ -96,6 +96,26 @@ local function read_by_name(key, has_lanes)
   return nil
 end
 
+-- All values without their names: nothing costs less. They are such a job's, in the order in which they were written, if
+-- there are as many of them and they look so: delay and priority are none, the first is no JSON, as data, options and
+-- numbers are, the third begins like options, and the second neither so nor like a number. `lane` is the one that the job
+-- was taken from; where that is not known (nil) whoever asks has to make sure that the job is out of the lane that is told,
+-- as it is of no other than its own. Answers as `read_by_name`.
+local function read_in_order(key, has_lanes, lane)
+  local row = call("HVALS", key)
+  local name, data, options, own_lane, count = row[1], row[2], row[3], row[7], #row
+  if row[5] == "0" and row[6] == "0" and #data <= LONGEST
+    and (count == 8 and has_lanes and (own_lane == lane or not lane) or count == 6 and not lane)
+    and (name_beside[options] == name or are_known(name, options)) then
+    local first, _, third = byte(data, 1, 3)
+    if first and (first > NINE or first == QUOTE) and (third ~= THIRD or not is_options(data)) then
+      row[6], row[7], row[8] = own_lane, row[8], nil
+      return row, #data, own_lane
+    end
+  end
+  return nil
+end
+
 -- What the last one was that a fetch met. A guess that is wrong costs a command or two.
 local expects_new = true
 -- After one that was not in order, so many are read by name before another is tried.
@@ -104,34 +124,24 @@ local distrust = 0
 
 -- Such a job's record, the size of its payload and its lane (nil for none); or nil. Behind them the whole record, where
 -- it was read. `peeked` is that record, where it was read before. `is_alone`: no other is read with it, and then one
--- command is quicker than two. Fails where the key holds something else.
+-- command is quicker than two. `is_in_order`: it should have no priority, and then `lane` as above. Fails where the key
+-- holds something else.
 --
--- Several are read as name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts
--- behind those say that its sequence is not its id. The number of values is odd, which that of names and values never is,
--- and at most eight are read: a server builds a longer list anew.
---
--- `is_in_order`: none of them has a priority, and `lane` is the one that this job was taken from (nil for none). Then all
--- values are read without their names: nothing costs less. They are such a job's, in the order in which they were written,
--- if there are as many of them and they look so: delay and priority are none, the lane is that one, the first is no JSON, as
--- data, options and numbers are, the third begins like options, and the second neither so nor like a number.
+-- The record is name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts behind
+-- those say that its sequence is not its id. The number of values is odd, which that of names and values never is, and at
+-- most eight are read: a server builds a longer list anew.
 function new_jobs.read(key, has_lanes, peeked, is_alone, is_in_order, lane)
-  if expects_new and not peeked and not is_alone then
+  if expects_new and not peeked then
+    local row, bytes, own_lane
     if distrust > 0 then
       distrust = distrust - 1
     elseif is_in_order then
-      local row = call("HVALS", key)
-      local name, data, options = row[1], row[2], row[3]
-      if row[5] == "0" and row[6] == "0" and row[7] == lane and #row == (lane and 8 or 6) and #data <= LONGEST
-        and (name_beside[options] == name or are_known(name, options)) then
-        local first, _, third = byte(data, 1, 3)
-        if first and (first > NINE or first == QUOTE) and (third ~= THIRD or not is_options(data)) then
-          row[6], row[7], row[8] = lane, row[8], nil
-          return row, #data, lane
-        end
-      end
-      distrust = DISTRUST
+      row, bytes, own_lane = read_in_order(key, has_lanes, lane)
+      distrust = row and 0 or DISTRUST
     end
-    local row, bytes, own_lane = read_by_name(key, has_lanes)
+    if not row and not is_alone then
+      row, bytes, own_lane = read_by_name(key, has_lanes)
+    end
     if row then
       return row, bytes, own_lane
     end

@@ -195,7 +195,7 @@ local function choose(q, arg)
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
   local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
   local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
-  local is_in_order = arg.from == "lane" or arg.from == "wait" and not has_lanes
+  local is_in_order = arg.from ~= "prioritized"
   local count = 0
   rooms[0] = room
   local left = (arg.last - at) * step + 1

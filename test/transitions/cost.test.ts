@@ -80,9 +80,12 @@ describe('a plain job costs no more commands than before there were groups', () 
   });
 });
 
+// One is tried in vain of those that have their values in another order: once in 64 jobs, or in a call where nothing is kept.
+const GUESS = 1;
+
 it('costs one command more with data of a size at which the server keeps records another way', async () => {
   const fields = { data: JSON.stringify({ text: 'x'.repeat(100) }) };
-  expect(await cost((count) => [busy(4, 50, fields), exchange(count, count)])).toEqual([19, 8]);
+  expect(await cost((count) => [busy(4, 50, fields), exchange(count, count)])).toEqual([19 + GUESS, 8]);
   // Of those ahead every one is taken that is taken of small ones.
   await seed(server.admin, busy(0, 50, fields));
   const ahead = { ...noFetch, fetchCount: 1, aheadCount: 9, token: 'mine:2' };
@@ -97,7 +100,7 @@ describe('a member of a group', () => {
   ];
 
   it('costs a look at its status more to be fetched, and a word', async () => {
-    expect(await cost((count) => [members('pending'), exchange(0, count)])).toEqual([13, 6]);
+    expect(await cost((count) => [members('pending'), exchange(0, count)])).toEqual([13 + GUESS, 6]);
   });
 
   it('costs a few commands more to be completed, however many members there are', async () => {

@@ -160,34 +160,40 @@ describe('a job means the same however it is read', () => {
     );
   });
 
-  it('in a lane', async () => {
-    const laneArbitrary = fc.tuple(
-      fieldsArbitrary,
-      extraArbitrary,
-      fc.constantFrom('lane', 'lane', 'sequence', 'other', 'begun'),
-      fc.boolean(),
-    );
+  // Under an id that stands in a line, or is out of a lane, may be another job by now, with as many fields.
+  const kinds = ['lane', 'lane', 'lane', 'sequence', 'other', 'begun'] as const;
+  const laneArbitrary = fc.tuple(
+    fieldsArbitrary,
+    extraArbitrary,
+    fc.constantFrom(...kinds, 'plain' as const),
+    fc.boolean(),
+  );
+  type Row = typeof laneArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
+
+  const laneOf = (i: number) => `${i % 3 === 0 ? 'work' : 'lane'}${i}`;
+  const fieldsOf = ([fields, extra, kind]: Row, i: number): Fields => {
+    const ties: Record<string, string> = { lane: laneOf(i), orderMs: String(NOW - 7) };
+    if (kind === 'sequence') ties.laneSeq = '9';
+    if (kind === 'other') return Object.entries({ ...fields, parentKey: 'bull:p:1', parent: '{}' });
+    if (kind === 'begun') return Object.entries({ ...fields, processedOn: '5', ats: '1' });
+    return withExtra(kind === 'plain' ? fields : { ...fields, ...ties }, extra);
+  };
+  const storedIn = (id: string, row: Row, i: number) =>
+    stored(id, fieldsOf(row, i), row[3] && beginsLikeOptions(row[0].opts));
+
+  it('next in its lane', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(laneArbitrary, { minLength: 2, maxLength: 5 }), async (rows) => {
-        const lanes = rows.map((_, i) => (i % 3 === 0 ? 'work' : `lane${i}`)).map((name, i) => `${name}${i}`);
         const following = rows.map((_, i) => String(100 + i));
-        // Under an id that stands in a line may be another job by now, with as many fields.
-        const inLane = ([fields, extra, kind]: (typeof rows)[number], i: number): Fields => {
-          const ties: Record<string, string> = { lane: lanes[i]!, orderMs: String(NOW - 7) };
-          if (kind === 'sequence') ties.laneSeq = '9';
-          if (kind === 'other') return Object.entries({ ...fields, parentKey: 'bull:p:1', parent: '{}' });
-          if (kind === 'begun') return Object.entries({ ...fields, processedOn: '5', ats: '1' });
-          return withExtra({ ...fields, ...ties }, extra);
-        };
         await tables.given([
           ...usedQueue(),
           ...rows.flatMap((_, i) => [
-            ...lane({ name: lanes[i]!, out: [`a${i}`] }),
-            ...job('active', { id: `a${i}`, fields: laneFields('5', '1', lanes[i]!) }),
+            ...lane({ name: laneOf(i), out: [`a${i}`] }),
+            ...job('active', { id: `a${i}`, fields: laneFields('5', '1', laneOf(i)) }),
           ]),
           ...rows.flatMap((row, i): Command[] => [
-            ...stored(following[i]!, inLane(row, i), row[3] && beginsLikeOptions(row[0].opts)),
-            ['RPUSH', `${ROOT}:meta:line:${lanes[i]}`, following[i]!],
+            ...storedIn(following[i]!, row, i),
+            ['RPUSH', `${ROOT}:meta:line:${laneOf(i)}`, following[i]!],
             ['ZADD', `${ROOT}:de`, String(NOW - 9), following[i]!],
           ]),
           hset(`${ROOT}:meta`, laneRules({ used: 'l' })),
@@ -195,13 +201,40 @@ describe('a job means the same however it is read', () => {
         const expected = await decodedAsWhole(following);
         const argv = items(
           pushCompleteInLane,
-          ...rows.map((_, i) => ({ ...completion, ...seenInLane, jobId: `a${i}`, lane: lanes[i]! })),
+          ...rows.map((_, i) => ({ ...completion, ...seenInLane, jobId: `a${i}`, lane: laneOf(i) })),
         );
         const fetch = { ...noFetch, fetchCount: rows.length, token: 'mine:2' };
         const found = await fetchedBy({ call: exchangeCall, argv: exchangeCall.encode(fetch, argv) });
         for (const [id, of] of found) expect(of).toEqual(expected.get(id));
         expect([...found.keys()].sort()).toEqual(following);
       }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('ready in a queue that has lanes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(laneArbitrary, { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (rows, hasOwn) => {
+          const ids = rows.map((_, i) => String(100 + i));
+          await tables.given([
+            ...usedQueue(),
+            ...rows.flatMap((row, i): Command[] => [
+              ...storedIn(ids[i]!, row, i),
+              ['LPUSH', `${ROOT}:wait`, ids[i]!],
+              ...(row[2] === 'plain' ? [] : lane({ name: laneOf(i), out: [ids[i]!] })),
+            ]),
+            ...rows.flatMap((_, i) => job('waiting', { id: `left${i}` })),
+            hset(`${ROOT}:meta`, laneRules({ used: hasOwn ? 'lo' : 'l' })),
+          ]);
+          const expected = await decodedAsWhole(ids);
+          const found = await fetchedBy(fetching({ fetchCount: rows.length }));
+          for (const [id, of] of found) expect(of).toEqual(expected.get(id));
+          expect([...found.keys()]).toEqual(ids);
+        },
+      ),
       { numRuns: 500 },
     );
   });
