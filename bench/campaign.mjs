@@ -1,15 +1,18 @@
-// Runs workloads: libraries take turns within a round (A B C A B C …), each in a process of its own. A measurement from
-// which the host took processor time is taken again, whatever it says. A workload whose rounds lie too far apart is void
-// and run again whole; nothing is ever picked out. A machine that is disturbed for seconds at a time disturbs short rounds
-// most, so the second time each round takes two turns of every library, and the third time three.
+// Runs workloads: libraries take turns within a round (A B C A B C …), each in a process of its own that lives as long as
+// the workload and has warmed up once. A measurement from which the host took processor time is taken again, whatever it
+// says. A workload whose rounds lie too far apart is void and run again whole; nothing is ever picked out. A machine that
+// is disturbed for seconds at a time disturbs short rounds most, so the second time each round takes two turns of every
+// library, and the third time three.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Children } from './children.mjs';
 import { LIBRARIES } from './libraries.mjs';
-import { runChild } from './start-child.mjs';
+import { Child } from './start-child.mjs';
 import { roundOf, summarise, voidReason } from './statistics.mjs';
 import { MOST_STOLEN } from './stolen.mjs';
 import { depthQueue } from './workloads.mjs';
 
+// For a warm-up, the start of the process included, and for each measurement.
 const CHILD_TIMEOUT_MS = 60_000;
 const FILL_TIMEOUT_MS = 300_000;
 // Long enough for most spells in which the host is busy elsewhere. A quick look does not wait.
@@ -18,12 +21,23 @@ const REPEAT_AFTER_MS = 3_000;
 
 /**
  * @param workload one of WORKLOADS
- * @param setup { servers, rounds, attempts, isQuick, libraries, env, onProgress }
+ * @param setup { servers, rounds, attempts, isQuick, libraries, env, onProgress }; `program` is for tests
  */
 export async function runWorkload(workload, setup) {
+  // They live on when the workload is void: that was the machine, and a new process would have to warm up again to get
+  // where these are.
+  const children = new Children(setup);
+  try {
+    return await runAttempts(workload, setup, children);
+  } finally {
+    await children.end();
+  }
+}
+
+async function runAttempts(workload, setup, children) {
   const stolen = { kept: [], repeats: 0 };
   for (let attempt = 1; ; attempt++) {
-    const results = await runRounds(workload, setup, attempt, stolen);
+    const results = await runRounds(workload, setup, children, attempt, stolen);
     const reason = setup.rounds > 1 ? voidReason(results, workload.steady) : undefined;
     if (reason === undefined || attempt === setup.attempts) {
       const outcome = { id: workload.id, results, attempts: attempt, turns: attempt, stolen };
@@ -33,7 +47,7 @@ export async function runWorkload(workload, setup) {
   }
 }
 
-async function runRounds(workload, setup, attempt, stolen) {
+async function runRounds(workload, setup, children, attempt, stolen) {
   stolen.kept = [];
   const libraries = workload.libraries.filter((library) => setup.libraries?.includes(library) ?? true);
   const rounds = roundsOf(workload, setup);
@@ -45,7 +59,7 @@ async function runRounds(workload, setup, attempt, stolen) {
       for (const library of libraries) {
         // A library that fails once would only cost time again.
         if (errors[library]) continue;
-        const outcome = await runUndisturbed(workload, library, setup, stolen);
+        const outcome = await runUndisturbed(workload, library, setup, children, stolen);
         if (outcome.error) {
           errors[library] = outcome.error;
         } else {
@@ -72,9 +86,10 @@ function roundsOf({ mostRounds = Number.POSITIVE_INFINITY, isSlow }, { rounds, i
 }
 
 // Only what the host did decides whether a measurement counts. Where it does not leave off, the last one has to do.
-async function runUndisturbed(workload, library, setup, stolen) {
+async function runUndisturbed(workload, library, setup, children, stolen) {
+  const taskOf = ({ isWarmUp }) => prepare(workload, library, setup, isWarmUp);
   for (let repeats = 0; ; repeats++) {
-    const outcome = await runOnce(workload, library, setup);
+    const outcome = await children.measure(library, taskOf, CHILD_TIMEOUT_MS);
     if (outcome.error || outcome.stolen <= MOST_STOLEN || setup.isQuick || repeats === MOST_REPEATS)
       return outcome;
     stolen.repeats++;
@@ -83,26 +98,26 @@ async function runUndisturbed(workload, library, setup, stolen) {
   }
 }
 
-// A quick look hardly warms up. Where one is known to be slower it gets fewer jobs, so that each is measured for about as
-// long: a short measurement is the one that a disturbance spoils.
-export function countsOf({ count, quickCount, warmUpCount, isPaced }, library, { isQuick }) {
+// Where one is known to be slower it gets fewer jobs, so that each is measured for about as long: a short measurement is
+// the one that a disturbance spoils. A quick look has few jobs for everybody.
+export function countsOf({ count, quickCount, warmUpCount = count, isPaced }, library, { isQuick }) {
+  if (isQuick) return { count: quickCount, warmUpCount: Math.min(warmUpCount, Math.ceil(quickCount / 2)) };
   const pace = (isPaced && LIBRARIES[library].pace) || 1;
-  if (!isQuick) return { count: Math.round(count * pace), warmUpCount: Math.round(warmUpCount * pace) };
-  return { count: quickCount, warmUpCount: Math.min(warmUpCount, quickCount / 10) };
+  return { count: Math.round(count * pace), warmUpCount: Math.round(warmUpCount * pace) };
 }
 
-async function runOnce(workload, library, setup) {
-  try {
-    const task = {
-      library,
-      run: workload.run,
-      ...countsOf(workload, library, setup),
-      ...(workload.depths ? await deepTask(workload, library, setup) : await shallowTask(workload, setup)),
-    };
-    return await runChild(task, { timeoutMs: CHILD_TIMEOUT_MS, env: setup.env });
-  } catch (error) {
-    return { error: error.message };
-  }
+// The server is emptied here, for each measurement and for the warm-up.
+async function prepare(workload, library, setup, isWarmUp) {
+  const { count, warmUpCount } = countsOf(workload, library, setup);
+  const where = workload.depths
+    ? await deepTask(workload, library, setup)
+    : await shallowTask(workload, setup);
+  return {
+    library,
+    run: workload.run,
+    ...where,
+    ...(isWarmUp ? { name: 'warm', count: warmUpCount } : { count }),
+  };
 }
 
 async function shallowTask(workload, { servers }) {
@@ -135,6 +150,8 @@ async function fillDeep(workload, jobs, connection, { env, onProgress }) {
     connection,
     params: { ...workload.params, jobs, names: workload.libraries.map(depthQueue) },
   };
-  const { error } = await runChild(task, { timeoutMs: FILL_TIMEOUT_MS, env });
+  const child = new Child({ env });
+  const { error } = await child.ask(task, FILL_TIMEOUT_MS);
+  await child.end();
   if (error) throw new Error(`the queues could not be filled: ${error}`);
 }

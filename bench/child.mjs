@@ -1,33 +1,29 @@
-// One measurement in a process of its own: `node child.mjs '<task>'`. Warms up on a small queue, measures, prints one
-// JSON line and exits, whatever a library has left open.
+// Works for one library in one workload, in a process of its own: does one task after the other and answers each. A
+// warm-up is a task like a measurement, on a queue of its own.
 
 import { Probe } from './runs/probe.mjs';
 import { readTicks, stolenShare } from './stolen.mjs';
 
-const task = JSON.parse(process.argv[2]);
-
-async function measure() {
-  const { default: library } = await import(`./adapters/${task.library}.mjs`);
-  const { default: run } = await import(`./runs/${task.run}.mjs`);
-  const probe = new Probe(task.connection);
-  const context = {
-    connection: task.connection,
-    distant: task.distant,
-    params: task.params,
-    libraryName: task.library,
-    probe,
-  };
-  await run(library, { ...context, name: 'warm', count: task.warmUpCount, isWarmUp: true });
+async function work({ library: libraryName, run: runName, connection, distant, params, ...task }) {
+  const { default: library } = await import(`./adapters/${libraryName}.mjs`);
+  const { default: run } = await import(`./runs/${runName}.mjs`);
+  const probe = new Probe(connection);
   const before = readTicks();
-  const figures = await run(library, { ...context, name: task.name, count: task.count, isWarmUp: false });
+  const figures = await run(library, { connection, distant, params, libraryName, probe, ...task });
   const stolen = stolenShare(before, readTicks());
+  // The next measurement, of this library or of another, must not meet anything of this one: no connection that is still
+  // open, and no garbage that has to be collected in somebody else's time.
+  await probe.alone();
   probe.close();
+  globalThis.gc();
   return { figures, stolen };
 }
 
-function answer(value) {
-  process.stdout.write(`${JSON.stringify(value)}\n`, () => process.exit(0));
-}
+const failed = (error) => process.send({ error: error?.message ?? String(error) });
 
-process.on('uncaughtException', (error) => answer({ error: error.message }));
-measure().then(answer, (error) => answer({ error: error?.message ?? String(error) }));
+process.on('message', (task) => {
+  work(task).then((answer) => process.send(answer), failed);
+});
+process.on('uncaughtException', failed);
+// Nobody is left to work for.
+process.on('disconnect', () => process.exit());

@@ -1,7 +1,8 @@
 // The workloads, as data: who runs them, how many jobs, which figures must hold still for the workload to count.
-// Every number of jobs is for the whole run; `--quick` takes the smaller one. Of those that are paced, slower libraries
+// Every number of jobs is for one measurement; `--quick` takes the smaller one. Of those that are paced, slower libraries
 // get fewer (libraries.mjs). A worker runs for days and a measurement for seconds: so that neither just-in-time compilers
-// nor growing tables are measured, those that count a rate warm up for about as long first.
+// nor growing tables are measured, each library first does as many jobs as will be measured, or `warmUpCount` where that
+// would take long and show in nothing.
 
 const everybody = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
 const theTwo = ['yoke', 'bullmq'];
@@ -9,7 +10,6 @@ const theTwo = ['yoke', 'bullmq'];
 const processing = {
   run: 'process',
   libraries: everybody,
-  warmUpCount: 30_000,
   steady: ['rate'],
 };
 
@@ -38,7 +38,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 8_000,
     quickCount: 1_500,
-    warmUpCount: 6_000,
     steady: ['rate'],
     inChart: true,
   },
@@ -52,7 +51,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 100_000,
     quickCount: 5_000,
-    warmUpCount: 40_000,
     steady: ['rate'],
     inChart: true,
   },
@@ -66,7 +64,6 @@ export const WORKLOADS = [
     libraries: ['yoke', 'bullmq', 'bee-queue', 'bare'],
     count: 100_000,
     quickCount: 6_000,
-    warmUpCount: 40_000,
     steady: ['rate'],
     inChart: true,
   },
@@ -79,7 +76,6 @@ export const WORKLOADS = [
     libraries: [...everybody, 'bare'],
     count: 6_000,
     quickCount: 800,
-    warmUpCount: 6_000,
     inChart: true,
   },
   {
@@ -91,7 +87,6 @@ export const WORKLOADS = [
     params: { concurrency: 10 },
     libraries: [...everybody, 'bare'],
     count: 24_000,
-    warmUpCount: 16_000,
     quickCount: 2_000,
     inChart: true,
   },
@@ -113,7 +108,6 @@ export const WORKLOADS = [
     title: 'process at 100, 5 ms handlers',
     how: 'Handlers that wait for a 5 ms timer, a hundred at a time, next to the same loop without a queue.',
     params: { concurrency: 100, handlerMs: 5 },
-    warmUpCount: 8_000,
     libraries: [...everybody, 'bare', 'none'],
     count: 20_000,
     quickCount: 2_500,
@@ -162,7 +156,6 @@ export const WORKLOADS = [
     how: 'Concurrency 100 on the WebAssembly server that Yoke brings along, over its socket.',
     server: 'embedded',
     params: { concurrency: 100 },
-    warmUpCount: 8_000,
     libraries: theTwo,
     count: 12_000,
     quickCount: 2_000,
@@ -176,7 +169,6 @@ export const WORKLOADS = [
     libraries: theTwo,
     count: 5_000,
     quickCount: 700,
-    warmUpCount: 1_500,
     steady: ['rate'],
     inChart: true,
   },
@@ -190,7 +182,6 @@ export const WORKLOADS = [
     libraries: ['yoke', 'groupmq'],
     count: 60_000,
     quickCount: 4_000,
-    warmUpCount: 20_000,
     steady: ['rate'],
     inChart: true,
   },
@@ -202,7 +193,6 @@ export const WORKLOADS = [
     params: { concurrency: 1, lanes: 100 },
     count: 6_000,
     quickCount: 700,
-    warmUpCount: 6_000,
   },
   {
     ...inLanes,
@@ -212,7 +202,6 @@ export const WORKLOADS = [
     how: 'The same, ten at a time.',
     params: { concurrency: 10, lanes: 100 },
     count: 24_000,
-    warmUpCount: 12_000,
   },
   {
     ...inLanes,
@@ -222,7 +211,6 @@ export const WORKLOADS = [
     how: 'The same, a hundred at a time: as many as there are lanes.',
     params: { concurrency: 100, lanes: 100 },
     count: 120_000,
-    warmUpCount: 60_000,
   },
   {
     ...inLanes,
@@ -232,7 +220,6 @@ export const WORKLOADS = [
     how: 'A filled queue of 10,000 lanes with two jobs each, a hundred at a time.',
     params: { concurrency: 100, lanes: 10_000 },
     count: 20_000,
-    warmUpCount: 20_000,
     quickCount: 11_000,
   },
   {
@@ -244,7 +231,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 300,
     quickCount: 100,
-    warmUpCount: 300,
     steady: ['p50'],
   },
   {
@@ -257,7 +243,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 300,
     quickCount: 100,
-    warmUpCount: 300,
     steady: ['p50'],
   },
   {
@@ -270,7 +255,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 800,
     quickCount: 200,
-    warmUpCount: 300,
     steady: ['p50'],
   },
   {
@@ -283,7 +267,6 @@ export const WORKLOADS = [
     libraries: everybody,
     count: 800,
     quickCount: 150,
-    warmUpCount: 300,
     steady: ['p50'],
   },
   {
@@ -294,7 +277,6 @@ export const WORKLOADS = [
     libraries: theTwo,
     count: 40_000,
     quickCount: 8_000,
-    warmUpCount: 20_000,
     steady: ['rate'],
     inChart: true,
   },

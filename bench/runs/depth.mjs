@@ -5,16 +5,16 @@ import { Completion } from './completion.mjs';
 import { addInFlight, fill, inLane } from './fill.mjs';
 import { Probe } from './probe.mjs';
 
-export default async function depth(library, { params, name, count, isWarmUp }) {
+export default async function depth(library, { params, name, count }) {
   const figures = {};
   for (const { jobs, connection } of params.depths) {
     const probe = new Probe(connection);
     // Lanes that are there already, far apart from each other.
     const optionsOf = params.hasLanes ? (n) => inLane(n * 7919, jobs) : undefined;
-    const queueName = isWarmUp ? 'warm' : name;
-    const { addUs, processUs } = await atDepth(library, connection, probe, queueName, count, optionsOf);
+    const { addUs, processUs } = await atDepth(library, connection, probe, name, count, optionsOf);
     figures[`add${jobs}`] = addUs;
     figures[`process${jobs}`] = processUs;
+    await probe.alone();
     probe.close();
   }
   return figures;

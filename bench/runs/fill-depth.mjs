@@ -2,8 +2,7 @@
 
 import { addInBulks, inLane } from './fill.mjs';
 
-export default async function fillDepth(library, { connection, params, isWarmUp }) {
-  if (isWarmUp) return {};
+export default async function fillDepth(library, { connection, params }) {
   for (const name of params.names) {
     const queue = library.createQueue(connection, name);
     await queue.ready();

@@ -5,6 +5,9 @@ import { Redis } from 'ioredis';
 /** The name under which the benchmark's own clients are known to the server. */
 export const BENCH_CLIENT = 'bench';
 
+// Those that wait for a reply when they are closed are gone well before.
+const LEAVE_WITHIN_MS = 10_000;
+
 export class Probe {
   constructor(connection) {
     this.client = new Redis({ ...connection, connectionName: BENCH_CLIENT, maxRetriesPerRequest: null });
@@ -24,11 +27,14 @@ export class Probe {
     return Number((await this.#info('memory')).used_memory);
   }
 
-  /** Resolves when the clients of all libraries are gone, since each of them takes memory. */
-  async alone() {
+  /** Resolves when the clients of all libraries are gone: each takes memory, and may still have something to do. */
+  async alone(withinMs = LEAVE_WITHIN_MS) {
+    const until = performance.now() + withinMs;
     for (;;) {
       const clients = (await this.client.client('LIST')).trim().split('\n');
-      if (clients.every((client) => client.includes(` name=${BENCH_CLIENT} `))) return;
+      const left = clients.filter((client) => !client.includes(` name=${BENCH_CLIENT} `)).length;
+      if (left === 0) return;
+      if (performance.now() > until) throw new Error(`connections left open: ${left}`);
       await sleep(5);
     }
   }

@@ -6,9 +6,11 @@ import { fill, inLane } from './fill.mjs';
 import { meter } from './meter.mjs';
 import { sleep } from './probe.mjs';
 
-// Delayed jobs must all be there before the first comes due. How long adding takes is learned in the warm-up; the
-// first guess is slower than any library.
-let fillMsPerJob = 1;
+// Delayed jobs must all be there before the first comes due. How long adding takes is learned in the warm-up, for which
+// the guess is slower than any library; after that the slowest time counts, so that one quick run does not leave the next
+// too little.
+const GUESSED_FILL_MS_PER_JOB = 1;
+let fillMsPerJob;
 const LEAD_FACTOR = 2;
 const SPARE_MS = 500;
 
@@ -23,14 +25,13 @@ export default async function processAll(library, { connection, probe, name, cou
   });
   await queue.ready();
   const timestamp = Date.now();
-  const delay = Math.ceil(LEAD_FACTOR * fillMsPerJob * count) + SPARE_MS;
+  const delay = Math.ceil(LEAD_FACTOR * (fillMsPerJob ?? GUESSED_FILL_MS_PER_JOB) * count) + SPARE_MS;
   await fill(queue, count, (n) => {
     if (hasDelays) return { timestamp, delay };
     if (lanes) return inLane(n, lanes);
     return hasPriorities ? { priority: 1 + ((n * 7) % PRIORITIES) } : undefined;
   });
-
-  fillMsPerJob = (Date.now() - timestamp) / count;
+  fillMsPerJob = Math.max(fillMsPerJob ?? 0, (Date.now() - timestamp) / count);
 
   const completion = new Completion(count);
   let handledCount = 0;

@@ -67,7 +67,7 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   local sequence = clock.text(counter)
   ties = ties or {}
   ties[#ties + 1], ties[#ties + 2] = jobs.field.lane, arg.lane
-  ties[#ties + 1], ties[#ties + 2] = jobs.field.order, order
+  ties[#ties + 1], ties[#ties + 2] = jobs.field.order, jobs.order_text(order)
   -- An automatic id is that number.
   if id ~= sequence then
     ties[#ties + 1], ties[#ties + 2] = jobs.field.lane_sequence, sequence

@@ -36,10 +36,13 @@ local function has_records_only(outcome)
   return known
 end
 
--- Where they are all there is they are the reply: each text is read through once to be kept, and this one may be long.
-function exchange_outcome.render(_, outcome)
+-- Where they are all there is they are the reply, with the time behind them (then the second answer is true): each text is
+-- read through once to be kept, and this one may be long.
+function exchange_outcome.render(q, outcome)
   if has_records_only(outcome) then
-    return items.text(outcome.records)
+    local records = outcome.records
+    records[#records + 1] = q.now_text
+    return cjson.encode(records), true
   end
   return reply_of(outcome.refused, outcome.records, outcome.ghosts, whole(outcome.limited_ms),
     whole(math.floor(outcome.due)), outcome.is_more and "1" or "", outcome.trouble)

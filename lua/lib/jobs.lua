@@ -21,6 +21,12 @@ jobs.field = {
   stalled_count = "stc",
 }
 
+-- The place of a job in its lane, as its record has it: with a plus, as no other field has one, so that it can be told from
+-- them by its looks. To whoever reads a number it is the same.
+function jobs.order_text(order)
+  return string.find(order, "^%d") and "+" .. order or order
+end
+
 -- What a transition needs to know of a job, in one read. The payload stays where it is.
 local KNOWN = {
   "name", "timestamp", "priority", "delay", "atm", "ats", "stc", "defa",

@@ -38,27 +38,31 @@ local function value_of(flat, field)
   return nil
 end
 
--- Options begin so, whoever wrote them; a job whose options do not is read by name. And the code of their third letter.
+-- What a server has of its own is looked up slowly, and is not there yet when it loads this.
+local byte
+local PLUS, NINE, QUOTE = 43, 57, 34
+-- Options begin so; a job whose options do not is read by name. And the code of their third letter.
 local OPTIONS, THIRD = '{"attempts":', 97
--- What begins with a code above that of a nine is no number, and neither is a text.
-local NINE, QUOTE = 57, 34
--- What is JSON and begins like a name.
+-- What is JSON and begins with a letter.
 local JSON_WORDS = { ["true"] = true, ["false"] = true, ["null"] = true }
+-- No time is as short.
+local MOST_DIGITS = 7
 
 local function is_options(text)
   return string.find(text, OPTIONS, 1, true) == 1
 end
 
--- Options, and a name that they stood beside which is no JSON for sure: most jobs have the same as others before them. So
--- many are kept.
+-- No JSON for sure.
+local function is_name(text)
+  return string.find(text, "^%a") and not JSON_WORDS[text]
+end
+
+-- Options, and a name that they stood beside: most jobs have the same as others before them. So many are kept.
 local MOST_KNOWN = 1000
 local name_beside, known_count = {}, 0
--- Found when the first are looked at: what a server has of its own is looked up slowly, and not there yet when it loads this.
-local byte
 
 local function are_known(name, options)
-  byte = string.byte
-  if not string.find(name, "^%a") or JSON_WORDS[name] or not is_options(options) then
+  if not is_name(name) or not is_options(options) then
     return false
   end
   if known_count == MOST_KNOWN then
@@ -68,8 +72,86 @@ local function are_known(name, options)
   return true
 end
 
--- A server keeps a record with a longer value in another order.
+-- Whether three of a job's texts are what they are taken for: the name is no JSON, as all others are, the options begin like
+-- options, and the data neither so nor like a number.
+local function are_told_apart(name, data, options)
+  if name_beside[options] ~= name and not are_known(name, options) then
+    return false
+  end
+  local first, _, third = byte(data, 1, 3)
+  return first and (first > NINE or first == QUOTE) and (third ~= THIRD or not is_options(data))
+end
+
+-- A server keeps the values of a small record in the order in which they were written, and those of one with a longer value
+-- in an order of its own.
 local LONGEST = 64
+
+-- Without a lane: the values lie as they were written. Whoever has added the job.
+local function lie_as_written(row)
+  return row[5] == "0" and row[6] == "0" and #row[2] <= LONGEST and #row[4] > MOST_DIGITS
+    and are_told_apart(row[1], row[2], row[3])
+end
+
+-- In a lane: where the values of the last one lay, which is mostly where those of the next lie. We have added it, and its
+-- options begin like options.
+local name_at, data_at, options_at, time_at, delay_at, priority_at, lane_at, order_at = 1, 2, 3, 4, 5, 6, 7, 8
+
+local function lie_alike(row, lane)
+  return row[delay_at] == "0" and row[priority_at] == "0" and row[lane_at] == lane and byte(row[order_at]) == PLUS
+    and #row[time_at] > MOST_DIGITS and are_told_apart(row[name_at], row[data_at], row[options_at])
+end
+
+-- What one is by its looks, of those that are left when the lane and two zeros are found.
+local function kind_of(value)
+  local code = byte(value) or 0
+  if code == PLUS then
+    return "order"
+  elseif code >= 48 and code <= NINE then
+    return "timestamp"
+  end
+  return is_name(value) and "name" or is_options(value) and "options" or "data"
+end
+
+-- Looks where they lie; false where two look the same.
+local function find_places(row, lane)
+  local places = {}
+  for i = 1, #row do
+    local value, kind = row[i], nil
+    if value == "0" then
+      kind = places.delay and "priority" or "delay"
+    elseif value == lane and not places.lane then
+      kind = "lane"
+    else
+      kind = kind_of(value)
+    end
+    if places[kind] then
+      return false
+    end
+    places[kind] = i
+  end
+  -- Eight of eight kinds.
+  name_at, data_at, options_at, time_at = places.name, places.data, places.options, places.timestamp
+  delay_at, priority_at, lane_at, order_at = places.delay, places.priority, places.lane, places.order
+  return true
+end
+
+-- All values without their names: nothing costs less. There are as many as such a job has, which leaves no room for another,
+-- and which is which they say themselves. `lane` is the one that the job was taken from (nil for none). Answers as
+-- `read_by_name`.
+local function read_values(key, lane)
+  local row = call("HVALS", key)
+  byte = byte or string.byte
+  if not lane then
+    if #row == 6 and lie_as_written(row) then
+      row[5], row[6] = "0", nil
+      return row, #row[2]
+    end
+  elseif #row == 8 and (lie_alike(row, lane) or find_places(row, lane) and lie_alike(row, lane)) then
+    local data = row[data_at]
+    return { row[name_at], data, row[options_at], row[time_at], "0", lane, row[order_at] }, #data, lane
+  end
+  return nil
+end
 
 -- The record, the size of its payload and its lane (nil for none). Nil where it is no such job's, or its delay was not over.
 local function read_by_name(key, has_lanes)
@@ -96,47 +178,27 @@ local function read_by_name(key, has_lanes)
   return nil
 end
 
--- All values without their names: nothing costs less. They are such a job's, in the order in which they were written, if
--- there are as many of them and they look so: delay and priority are none, the first is no JSON, as data, options and
--- numbers are, the third begins like options, and the second neither so nor like a number. `lane` is the one that the job
--- was taken from; where that is not known (nil) whoever asks has to make sure that the job is out of the lane that is told,
--- as it is of no other than its own. Answers as `read_by_name`.
-local function read_in_order(key, has_lanes, lane)
-  local row = call("HVALS", key)
-  local name, data, options, own_lane, count = row[1], row[2], row[3], row[7], #row
-  if row[5] == "0" and row[6] == "0" and #data <= LONGEST
-    and (count == 8 and has_lanes and (own_lane == lane or not lane) or count == 6 and not lane)
-    and (name_beside[options] == name or are_known(name, options)) then
-    local first, _, third = byte(data, 1, 3)
-    if first and (first > NINE or first == QUOTE) and (third ~= THIRD or not is_options(data)) then
-      row[6], row[7], row[8] = own_lane, row[8], nil
-      return row, #data, own_lane
-    end
-  end
-  return nil
-end
-
 -- What the last one was that a fetch met. A guess that is wrong costs a command or two.
 local expects_new = true
--- After one that was not in order, so many are read by name before another is tried.
+-- After one whose values did not tell, so many are read by name before another is tried.
 local DISTRUST = 64
 local distrust = 0
 
 -- Such a job's record, the size of its payload and its lane (nil for none); or nil. Behind them the whole record, where
 -- it was read. `peeked` is that record, where it was read before. `is_alone`: no other is read with it, and then one
--- command is quicker than two. `is_in_order`: it should have no priority, and then `lane` as above. Fails where the key
--- holds something else.
+-- command is quicker than two. `lane` is the one that it was taken from, as far as that is known; `is_ordered`: it should
+-- have no priority. Fails where the key holds something else.
 --
 -- The record is name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts behind
 -- those say that its sequence is not its id. The number of values is odd, which that of names and values never is, and at
 -- most eight are read: a server builds a longer list anew.
-function new_jobs.read(key, has_lanes, peeked, is_alone, is_in_order, lane)
+function new_jobs.read(key, has_lanes, peeked, is_alone, is_ordered, lane)
   if expects_new and not peeked then
     local row, bytes, own_lane
     if distrust > 0 then
       distrust = distrust - 1
-    elseif is_in_order then
-      row, bytes, own_lane = read_in_order(key, has_lanes, lane)
+    elseif is_ordered and (lane or not has_lanes) then
+      row, bytes, own_lane = read_values(key, lane)
       distrust = row and 0 or DISTRUST
     end
     if not row and not is_alone then

@@ -122,9 +122,10 @@ local function replied_again(handler, q, kept, arg)
 end
 
 -- The calls that are made all the time answer with a text: behind the time it is read quicker than in a list of three.
-local function reply(q, body)
+-- `has_time`: it is told in the text itself.
+local function reply(q, body, has_time)
   if type(body) == "string" then
-    return q.now_text .. body
+    return has_time and body or q.now_text .. body
   end
   return { "ok", q.now_text, body }
 end

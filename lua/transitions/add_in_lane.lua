@@ -55,6 +55,7 @@ local function store_all(q, arg, count, taken, ids)
   local argv, at, name, data, opts = q.argv, q.behind, arg.name, arg.data, arg.opts
   local first, now, prefix, digits = q.item, q.now_text, keys.job(q, ""), clock.digits(taken.last)
   local timestamp = arg.timestamp ~= "" and arg.timestamp or now
+  local order = jobs.order_text(now)
   for i = 1, count do
     local item = first + i - 1
     q.item = item
@@ -66,7 +67,7 @@ local function store_all(q, arg, count, taken, ids)
     lane_arrivals.rest(q, lane, id, number)
     taken.number = number
     call("HSET", prefix .. id, "name", name, "data", data, "opts", opts, "timestamp", timestamp, "delay", "0",
-      "priority", "0", LANE, lane, ORDER, now)
+      "priority", "0", LANE, lane, ORDER, order)
     ids[i] = id
   end
 end

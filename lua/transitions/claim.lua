@@ -195,14 +195,14 @@ local function choose(q, arg)
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
   local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
   local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
-  local is_in_order = arg.from ~= "prioritized"
+  local is_ordered = arg.from ~= "prioritized"
   local count = 0
   rooms[0] = room
   local left = (arg.last - at) * step + 1
   while count < left and room > 0 do
     local id = ids[at]
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_in_order, taken_from[at])
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_ordered, taken_from[at])
     if not row then
       return flat, is_in_lane
     end

@@ -25,7 +25,8 @@ export interface Reply {
 
 /**
  * Every reply says a word, the server's time and more. The calls that are made all the time answer with one text when all
- * is well, the time and behind it a list as JSON: one text is read quicker than a list of them.
+ * is well, the time and behind it a list as JSON: one text is read quicker than a list of them. A list alone has the time
+ * as its last entry.
  */
 export function readReply(reply: unknown): Reply {
   if (typeof reply !== 'string') {
@@ -33,7 +34,8 @@ export function readReply(reply: unknown): Reply {
     return { word, now, body };
   }
   const from = reply.indexOf('[');
-  return { word: 'ok', now: reply.slice(0, from), body: JSON.parse(reply.slice(from)) };
+  const body = JSON.parse(from === 0 ? reply : reply.slice(from));
+  return { word: 'ok', now: from === 0 ? body.pop() : reply.slice(0, from), body };
 }
 
 export interface Refused {

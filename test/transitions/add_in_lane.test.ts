@@ -34,7 +34,7 @@ const stored = (sequence: string | undefined, other: Record<string, string> = {}
     delay: '0',
     priority: '0',
     lane: 'a',
-    orderMs: '7',
+    orderMs: '+7',
     ...(sequence === undefined ? {} : { laneSeq: sequence }),
     ...other,
   });
@@ -63,7 +63,7 @@ const busy = [
 /** Behind one that is out it rests. */
 const resting = (sequence: number, order = '7'): Changes => ({
   'q:id': text(String(sequence)),
-  [`q:${sequence}`]: stored(undefined, { orderMs: order }),
+  [`q:${sequence}`]: stored(undefined, { orderMs: `+${order}` }),
   'q:events': told(String(sequence)),
   'q:meta:lane:a': scored(member(sequence), order),
   'q:de': scored(String(sequence), NOW),

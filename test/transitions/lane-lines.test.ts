@@ -234,14 +234,14 @@ describe('lanes with lines', () => {
   it('a job that comes in its order stands in the line, one with an order of its own does not', async () => {
     await expectChange(tables, busy, adding({ lane: 'a' }), ['numbered', '11', '1'], {
       'q:id': text('11'),
-      'q:11': stored({ orderMs: String(NOW) }),
+      'q:11': stored({ orderMs: `+${NOW}` }),
       'q:events': told('11'),
       'q:meta:line:a': list('11'),
       'q:de': scored('11', NOW),
     });
     await expectChange(tables, busy, adding({ lane: 'a', order: '7' }), ['added', '11'], {
       'q:id': text('11'),
-      'q:11': stored({ orderMs: '7' }),
+      'q:11': stored({ orderMs: '+7' }),
       'q:events': told('11'),
       'q:meta': fields(laneRules({ used: 'ls' })),
       'q:meta:lane:a': scored('000000000000001111', 7),

@@ -95,7 +95,7 @@ describe('schedule_next: nothing -> delayed', () => {
         ...same,
         [`q:${id}`]: [
           same[`q:${id}`] as Change,
-          fields({ lane: 'a', orderMs: String(following), laneSeq: '11' }),
+          fields({ lane: 'a', orderMs: `+${following}`, laneSeq: '11' }),
         ],
         'q:meta': fields(laneRules({ used: 'lpd' })),
         'q:meta:lane-delayed': scored(id, following),

@@ -31,7 +31,7 @@ import { expectChange, useTables } from '../tables.ts';
 const tables = useTables();
 const at = String(NOW);
 const used = usedQueue(ROOT, { 'yoke.lanes': '1' });
-const laneFields = (sequence: number) => ({ lane: 'a', orderMs: '7', laneSeq: String(sequence) });
+const laneFields = (sequence: number) => ({ lane: 'a', orderMs: '+7', laneSeq: String(sequence) });
 const entry = (sequence: number, id: string) => `${String(sequence).padStart(16, '0')}${id}`;
 
 /** A member of the lane: the first is out and waits, the second rests, the third waits there for its time. */
