@@ -189,47 +189,47 @@ end
 local chosen_count = 0
 
 -- Reads those from this one on that have never run, as far as the room goes; the record of the one behind them that is
--- something else, and whether any has a lane.
+-- something else, and whether any has a lane that it was not taken from.
 local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
-  local has_lanes, is_in_lane, is_alone = queue.settings(q).lanes, false, not q.claiming
+  local has_lanes, is_gated, is_alone = queue.settings(q).lanes, false, not q.claiming
   local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
   local is_ordered = arg.from ~= "prioritized"
   local count = 0
   rooms[0] = room
   local left = (arg.last - at) * step + 1
   while count < left and room > 0 do
-    local id = ids[at]
+    local id, own_lane = ids[at], taken_from[at]
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_ordered, taken_from[at])
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_ordered, own_lane)
     if not row then
-      return flat, is_in_lane
+      return flat, is_gated
     end
     peeked = false
     count, at, room = count + 1, at + step, room - bytes
     chosen_keys[count], chosen[count], chosen_lanes[count], rooms[count] = key, row, lane or false, room
     chosen_count = count
-    is_in_lane = is_in_lane or lane
+    is_gated = is_gated or lane and lane ~= own_lane
   end
-  return nil, is_in_lane
+  return nil, is_gated
 end
 
 -- Check: how many from this one on have never run and may start now; behind them, the record of the one that is something
 -- else. What their payload leaves of the room comes along.
 local function count_fresh(q, arg)
   chosen_count = 0
-  local is_read, other, is_in_lane = pcall(choose, q, arg)
+  local is_read, other, is_gated = pcall(choose, q, arg)
   if not is_read then
     -- A key that holds something else is no job, and costs nobody else anything.
     if not shapes.is_wrong_type(other) then
       error(other, 0)
     end
-    other, is_in_lane = nil, true
+    other, is_gated = nil, true
   end
   local count = chosen_count
   -- Those who follow in lanes that nothing else was done with are out, and alone.
-  if is_in_lane and (arg.from ~= "lane" or q.known_lanes) then
+  if is_gated or arg.from == "lane" and q.known_lanes then
     local free = lanes.count_free(q, chosen_lanes, arg.job_ids, arg.at, arg.step, count)
     if free < count then
       for number = free + 1, count do

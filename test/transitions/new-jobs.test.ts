@@ -240,6 +240,33 @@ describe('a job means the same however it is read', () => {
   });
 });
 
+it('a job of another lane under an id that stands in a line does not start out of turn', async () => {
+  await tables.given([
+    ...usedQueue(),
+    ...lane({ name: 'a', out: ['a1'] }),
+    ...job('active', { id: 'a1', fields: laneFields('5', '1', 'a') }),
+    ...lane({ name: 'a2', out: ['c1'] }),
+    ...job('active', { id: 'c1', fields: laneFields('5', '1', 'a2') }),
+    ...lane({ name: 'b', out: ['b1'] }),
+    ...job('foreign', { id: 'b1', fields: laneFields('5', '1', 'b') }),
+    hset(keyOf('100'), record({ lane: 'b', orderMs: `+${NOW - 7}` })),
+    hset(keyOf('101'), record({ lane: 'a2', orderMs: `+${NOW - 7}` })),
+    ['RPUSH', `${ROOT}:meta:line:a`, '100'],
+    ['RPUSH', `${ROOT}:meta:line:a2`, '101'],
+    hset(`${ROOT}:meta`, laneRules({ used: 'ls' })),
+  ]);
+  const argv = items(
+    pushCompleteInLane,
+    { ...completion, ...seenInLane, jobId: 'a1', lane: 'a' },
+    { ...completion, ...seenInLane, jobId: 'c1', lane: 'a2' },
+  );
+  const fetch = { ...noFetch, fetchCount: 5, token: 'mine:2' };
+  const [, fetched] = await tables.run({ call: exchangeCall, argv: exchangeCall.encode(fetch, argv) });
+  expect([...decodedFrom(fetched as unknown[]).keys()]).toEqual(['101']);
+  const { 'q:meta:lane-out': out } = await tables.keyspace();
+  expect((out!.value as Record<string, string>).b).toBe('b1');
+});
+
 describe('a lock that is none', () => {
   const poisoned = (id: string): Command => ['LPUSH', `${keyOf(id)}:lock`, 'x'];
 
