@@ -136,8 +136,8 @@ local function find_places(row, lane)
 end
 
 -- All values without their names: nothing costs less. There are as many as such a job has, which leaves no room for another,
--- and which is which they say themselves. `lane` is the one that the job was taken from (nil for none). Answers as
--- `read_by_name`.
+-- and which is which they say themselves. `lane` is the one that the job was taken from; one of which that is not known (nil)
+-- and that has one is read by name. Answers as `read_by_name`.
 local function read_values(key, lane)
   local row = call("HVALS", key)
   byte = byte or string.byte
@@ -197,7 +197,7 @@ function new_jobs.read(key, has_lanes, peeked, is_alone, is_ordered, lane)
     local row, bytes, own_lane
     if distrust > 0 then
       distrust = distrust - 1
-    elseif is_ordered and (lane or not has_lanes) then
+    elseif is_ordered then
       row, bytes, own_lane = read_values(key, lane)
       distrust = row and 0 or DISTRUST
     end
