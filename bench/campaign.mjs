@@ -99,7 +99,8 @@ async function runUndisturbed(workload, library, setup, children, stolen) {
 }
 
 // Where one is known to be slower it gets fewer jobs, so that each is measured for about as long: a short measurement is
-// the one that a disturbance spoils. A quick look has few jobs for everybody.
+// the one that a disturbance spoils. A quick look has few jobs for everybody, and is cold enough for half of them to do as
+// a warm-up: rounds hardly differ after that.
 export function countsOf({ count, quickCount, warmUpCount = count, isPaced }, library, { isQuick }) {
   if (isQuick) return { count: quickCount, warmUpCount: Math.min(warmUpCount, Math.ceil(quickCount / 2)) };
   const pace = (isPaced && LIBRARIES[library].pace) || 1;

@@ -261,6 +261,13 @@ describe('how many jobs a library gets', () => {
     expect(countsOf({ ...workload, isPaced: false }, 'bullmq', { isQuick: false }).count).toBe(600);
     expect(countsOf(workload, 'bullmq', { isQuick: true }).count).toBe(50);
   });
+
+  it('is the same for the warm-up where nothing else is said, and half of it for a quick look', () => {
+    const { warmUpCount: _, ...plain } = workload;
+    expect(countsOf(plain, 'bullmq', { isQuick: false })).toEqual({ count: 200, warmUpCount: 200 });
+    expect(countsOf(plain, 'bullmq', { isQuick: true })).toEqual({ count: 50, warmUpCount: 25 });
+    expect(countsOf({ ...workload, warmUpCount: 5 }, 'yoke', { isQuick: true }).warmUpCount).toBe(5);
+  });
 });
 
 describe('what the user asks for', () => {
