@@ -1,4 +1,4 @@
-// A run takes most of an hour; a rebuild in the meantime must not change what is measured. So the build is copied first,
+// A run takes an hour; a rebuild in the meantime must not change what is measured. So the build is copied first,
 // to a place from which its dependencies are found.
 
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A whole run takes most of an hour. What has been measured is written down behind every workload, so that a run which
+// A whole run takes an hour or more. What has been measured is written down behind every workload, so that a run which
 // was broken off goes on (`--resume`) instead of beginning again; a workload that was not finished begins again whole, and so
 // does one that was void: an hour that was too noisy for it says nothing about the next. What was measured and is not
 // void is never measured again. Only the same run goes on: the same build, measured in the same way on the same machine.

@@ -76,7 +76,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '```sh',
     'npm ci',
-    'npm run bench             # everything, three quarters of an hour if the machine is quiet; --resume goes on with a broken one, or with what was void',
+    'npm run bench             # everything, an hour or more; --resume goes on with a broken one, or with what was void',
     'npm run bench -- --quick  # a first look, under three minutes',
     'npm run bench -- --only process-100 --rounds 3',
     '```',
