@@ -1,8 +1,9 @@
-// Runs workloads: libraries take turns within a round (A B C A B C …), each in a process of its own that lives as long as
-// the workload and has warmed up once. A measurement from which the host took processor time is taken again, whatever it
-// says. A workload whose rounds lie too far apart is void and run again whole; nothing is ever picked out. A machine that
-// is disturbed for seconds at a time disturbs short rounds most, so the second time each round takes two turns of every
-// library, and the third time three.
+// Runs workloads, each library in a process of its own that lives as long as the workload and has warmed up once. A round
+// is several short turns of every library, and the rounds are interleaved as well: the first turn of every round, then the
+// second of every round. A machine that is disturbed for seconds or minutes at a time so disturbs a part of every round and
+// of every library instead of one library in one round. A measurement from which the host took processor time is taken
+// again, whatever it says. A workload whose rounds lie too far apart is void and run again whole, with twice and then
+// three times as many turns; nothing is ever picked out.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Children } from './children.mjs';
@@ -16,8 +17,8 @@ import { depthQueue } from './workloads.mjs';
 const CHILD_TIMEOUT_MS = 60_000;
 const FILL_TIMEOUT_MS = 300_000;
 // Long enough for most spells in which the host is busy elsewhere. A quick look does not wait.
-const MOST_REPEATS = 5;
-const REPEAT_AFTER_MS = 3_000;
+const MOST_REPEATS = 3;
+const REPEAT_AFTER_MS = 1_000;
 
 /**
  * @param workload one of WORKLOADS
@@ -37,25 +38,28 @@ export async function runWorkload(workload, setup) {
 async function runAttempts(workload, setup, children) {
   const stolen = { kept: [], repeats: 0 };
   for (let attempt = 1; ; attempt++) {
-    const results = await runRounds(workload, setup, children, attempt, stolen);
+    const turns = attempt * (setup.isQuick ? 1 : (workload.turns ?? 1));
+    const results = await runRounds(workload, setup, children, { attempt, turns }, stolen);
     const reason = setup.rounds > 1 ? voidReason(results, workload.steady) : undefined;
     if (reason === undefined || attempt === setup.attempts) {
-      const outcome = { id: workload.id, results, attempts: attempt, turns: attempt, stolen };
+      const outcome = { id: workload.id, results, attempts: attempt, turns, stolen };
       return reason ? { ...outcome, void: reason } : outcome;
     }
     setup.onProgress({ workload, note: `void (${reason}), run again` });
   }
 }
 
-async function runRounds(workload, setup, children, attempt, stolen) {
+async function runRounds(workload, setup, children, { attempt, turns }, stolen) {
   stolen.kept = [];
   const libraries = workload.libraries.filter((library) => setup.libraries?.includes(library) ?? true);
   const rounds = roundsOf(workload, setup);
-  const figures = Object.fromEntries(libraries.map((library) => [library, []]));
+  /** Of each library, of each round: the figures of its turns. */
+  const taken = Object.fromEntries(
+    libraries.map((library) => [library, Array.from({ length: rounds }, () => [])]),
+  );
   const errors = {};
-  for (let round = 1; round <= rounds; round++) {
-    const turns = Object.fromEntries(libraries.map((library) => [library, []]));
-    for (let turn = 1; turn <= attempt; turn++) {
+  for (let turn = 1; turn <= turns; turn++) {
+    for (let round = 1; round <= rounds; round++) {
       for (const library of libraries) {
         // A library that fails once would only cost time again.
         if (errors[library]) continue;
@@ -63,21 +67,21 @@ async function runRounds(workload, setup, children, attempt, stolen) {
         if (outcome.error) {
           errors[library] = outcome.error;
         } else {
-          turns[library].push(outcome.figures);
+          taken[library][round - 1].push(outcome.figures);
           stolen.kept.push(outcome.stolen);
         }
-        setup.onProgress({ workload, library, round, rounds, attempt, ...outcome });
+        setup.onProgress({ workload, library, round, rounds, turn, turns, attempt, ...outcome });
       }
     }
-    for (const library of libraries) if (!errors[library]) figures[library].push(roundOf(turns[library]));
   }
-  const results = {};
-  for (const library of libraries) {
-    results[library] = errors[library]
-      ? { error: errors[library] }
-      : { summary: summarise(figures[library]) };
-  }
-  return results;
+  return Object.fromEntries(
+    libraries.map((library) => [
+      library,
+      errors[library]
+        ? { error: errors[library] }
+        : { summary: summarise(taken[library].map((figures) => roundOf(figures))) },
+    ]),
+  );
 }
 
 // A figure that hardly moves needs few rounds; one that takes long has to do with one in a quick look.
@@ -101,7 +105,8 @@ async function runUndisturbed(workload, library, setup, children, stolen) {
 // Where one is known to be slower it gets fewer jobs, so that each is measured for about as long: a short measurement is
 // the one that a disturbance spoils. A quick look has few jobs for everybody, and is cold enough for half of them to do as
 // a warm-up: rounds hardly differ after that.
-export function countsOf({ count, quickCount, warmUpCount = count, isPaced }, library, { isQuick }) {
+export function countsOf(workload, library, { isQuick }) {
+  const { count, turns = 1, quickCount, warmUpCount = count * turns, isPaced } = workload;
   if (isQuick) return { count: quickCount, warmUpCount: Math.min(warmUpCount, Math.ceil(quickCount / 2)) };
   const pace = (isPaced && LIBRARIES[library].pace) || 1;
   return { count: Math.round(count * pace), warmUpCount: Math.round(warmUpCount * pace) };

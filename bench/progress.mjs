@@ -13,7 +13,8 @@ export class Progress {
     this.#total = total;
   }
 
-  onProgress = ({ workload, library, round, rounds, attempt, figures, error, note, disturbed }) => {
+  onProgress = (event) => {
+    const { workload, library, round, rounds, turn, turns, attempt, figures, error, note, disturbed } = event;
     const place = this.#place(workload);
     if (note) return this.#line(`${place} ${note}`);
     const title = LIBRARIES[library].title;
@@ -21,7 +22,8 @@ export class Progress {
       return this.#passing(`${place} ${title} again: the host took ${Math.round(100 * disturbed)} %`);
     if (error) return this.#line(`${place} ${title} failed: ${error}`);
     const again = attempt > 1 ? `, run ${attempt}` : '';
-    this.#passing(`${place} round ${round}/${rounds}${again}  ${title} ${describe(figures)}`);
+    const turnNow = turns > 1 ? `turn ${turn}/${turns} of ` : '';
+    this.#passing(`${place} ${turnNow}round ${round}/${rounds}${again}  ${title} ${describe(figures)}`);
   };
 
   finished(workload, { results, void: reason }) {

@@ -147,8 +147,11 @@ local function read_values(key, lane)
       return row, #row[2]
     end
   elseif #row == 8 and (lie_alike(row, lane) or find_places(row, lane) and lie_alike(row, lane)) then
+    -- In the list that the server has made: another one for each job would be as much again to clear away.
     local data = row[data_at]
-    return { row[name_at], data, row[options_at], row[time_at], "0", lane, row[order_at] }, #data, lane
+    row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] =
+      row[name_at], data, row[options_at], row[time_at], "0", lane, row[order_at], nil
+    return row, #data, lane
   end
   return nil
 end

@@ -28,7 +28,7 @@ const isAlive = (pid: number) => {
   }
 };
 
-async function campaign(troubles: Troubles, given: object = {}) {
+async function campaign(troubles: Troubles, given: object = {}, more: object = {}) {
   const turns: string[] = [];
   const pids = new Set<number>();
   const log: string[] = [];
@@ -51,6 +51,7 @@ async function campaign(troubles: Troubles, given: object = {}) {
     warmUpCount: 4,
     steady: ['rate'],
     params: troubles,
+    ...more,
   };
   const setup = { servers, rounds: 2, attempts: 1, isQuick: false, onProgress, program, ...given };
   const outcome = await runWorkload(workload, setup);
@@ -95,8 +96,23 @@ describe('a workload', () => {
     expect(outcome.void).toBeUndefined();
     expect(turns).toHaveLength(3 * 2 + 3 * 2 * 2);
     expect(pids).toHaveLength(3);
-    // Each round is the mean of two turns: tasks 4 and 5, then 6 and 7.
-    expect(valuesOf('yoke', 'taskCount')).toEqual([4.5, 6.5]);
+    // Each round is the mean of two turns: tasks 4 and 6, then 5 and 7.
+    expect(valuesOf('yoke', 'taskCount')).toEqual([5, 6]);
+  });
+
+  it('takes the turns of a round one round after the other, so that what lasts for a while falls on all rounds', async () => {
+    const { outcome, turns, valuesOf } = await campaign({}, { rounds: 3 }, { turns: 2 });
+    expect(outcome.turns).toBe(2);
+    expect(turns).toHaveLength(3 * 3 * 2);
+    expect(turns.slice(0, 4)).toEqual(['yoke', 'bullmq', 'groupmq', 'yoke']);
+    // Tasks 2 and 5, 3 and 6, 4 and 7.
+    expect(valuesOf('yoke', 'taskCount')).toEqual([3.5, 4.5, 5.5]);
+  });
+
+  it('takes one turn a round in a quick look', async () => {
+    const { outcome, turns } = await campaign({}, { isQuick: true }, { turns: 4, quickCount: 5 });
+    expect(outcome.turns).toBe(1);
+    expect(turns).toHaveLength(3 * 2);
   });
 
   it('takes a measurement again from which the host took processor time, in the same process', async () => {
