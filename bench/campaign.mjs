@@ -17,7 +17,7 @@ import { depthQueue } from './workloads.mjs';
 const CHILD_TIMEOUT_MS = 60_000;
 const FILL_TIMEOUT_MS = 300_000;
 // Long enough for most spells in which the host is busy elsewhere. A quick look does not wait.
-const MOST_REPEATS = 3;
+const MOST_REPEATS = 6;
 const REPEAT_AFTER_MS = 1_000;
 
 /**

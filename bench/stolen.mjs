@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 
 /** A measurement that lost more than this share of its processor time to the host says little of a library. */
-export const MOST_STOLEN = 0.25;
+export const MOST_STOLEN = 0.15;
 
 /** Ticks that all processors have worked and were kept from working; nothing where the system does not say. */
 export function readTicks(read = () => readFileSync('/proc/stat', 'utf8')) {

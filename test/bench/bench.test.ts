@@ -173,7 +173,7 @@ describe('the report', () => {
 
   it('says what the host took', () => {
     expect(page).toContain(
-      'more than\n25 % of its processor time that way is taken again, whatever it says; so were 4',
+      'more than\n15 % of its processor time that way is taken again, whatever it says; so were 4',
     );
     expect(page).toContain(
       '3 that count, the median lost 1.2 % and the worst 30 %; 1 lost too much every time',
