@@ -14,7 +14,7 @@ local batch_claims = require("lib.batch_claims")
 local batch_ends = require("lib.batch_ends")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
-local events = require("lib.events")
+local emptiness = require("lib.emptiness")
 local exchange_outcome = require("lib.exchange_outcome")
 local items = require("lib.items")
 local lane_followers = require("lib.lane_followers")
@@ -26,13 +26,6 @@ local retention = require("lib.retention")
 local signals = require("lib.signals")
 local claim = require("transitions.claim")
 local retry = require("transitions.retry")
-
--- What lanes have let out in this call is where a fetch finds it.
-local function show_released(q)
-  if q.lane_books or q.handed_count > 0 then
-    lane_writing.push_all(q)
-  end
-end
 
 -- Whoever retries at once competes with what has come due meanwhile, so that goes first.
 local function promote_first(q)
@@ -47,7 +40,7 @@ end
 
 local function retry_after_promotion(q, arg)
   promote_first(q)
-  show_released(q)
+  lane_writing.show_released(q)
   return retry(q, arg)
 end
 
@@ -163,11 +156,6 @@ local function fetch(q, arg, count, outcome)
   batch_claims.flush(q)
 end
 
-local function is_empty(q)
-  show_released(q)
-  return call("LLEN", q.wait) == 0 and call("LLEN", q.active) == 0 and call("ZCARD", q.prioritized) == 0
-end
-
 -- Accepted, though not as it was handed in: the job's group decides otherwise.
 local ACCEPTED = { failed = true, cancelled = true }
 
@@ -198,10 +186,10 @@ local function look_for_work(q, arg, outcome)
       fetch(q, arg, count, outcome)
       -- Those that went back into their lanes have left room for as many others.
       if outcome.turned_back > 0 and outcome.count + #outcome.ghosts + outcome.turned_back >= count then
-        show_released(q)
+        lane_writing.show_released(q)
         fetch(q, arg, outcome.turned_back, outcome)
       end
-      show_released(q)
+      lane_writing.show_released(q)
     end
     if outcome.count < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.
@@ -211,8 +199,8 @@ local function look_for_work(q, arg, outcome)
     end
     is_settled = outcome.limited_ms > 0 or settings.is_paused or outcome.due > 0
   end
-  if outcome.count == 0 and not is_settled and q.has_finished and is_empty(q) then
-    events.append(q, "drained")
+  if outcome.count == 0 and not is_settled then
+    emptiness.tell(q)
   end
 end
 

@@ -36,6 +36,13 @@ function lane_writing.push_all(q)
   lane_followers.show(q, push)
 end
 
+-- Settle: what lanes have let out in this call is where a fetch finds it.
+function lane_writing.show_released(q)
+  if q.lane_books or q.handed_count > 0 then
+    lane_writing.push_all(q)
+  end
+end
+
 local write = {
   add = function(key, ...) return call("ZADD", key, ...) end,
   remove = function(key, ...) return call("ZREM", key, ...) end,

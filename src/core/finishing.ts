@@ -7,6 +7,7 @@ import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
 import {
   type CompleteArg,
   type CompleteInLaneArg,
+  type CompleteOneCallArg,
   pushAwaitChildren,
   pushComplete,
   pushCompleteInLane,
@@ -18,8 +19,8 @@ import {
 import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
-  /** The item, encoded; or, as it mostly is, a completion, which is encoded with those beside it. */
-  readonly item: string[] | CompleteArg | CompleteInLaneArg;
+  /** The item, encoded; or, as it mostly is, a completion (lane '' = none), which is encoded with those beside it. */
+  readonly item: string[] | CompleteOneCallArg;
   /** What a refusal is about. */
   readonly of: Refused;
   /** Set where the server accepted it but did something else: a group that is undone ends its members. */
@@ -41,10 +42,15 @@ export function encodeFinishes(finishes: readonly Finish[]): string[] {
   let beforeInLane: CompleteInLaneArg | undefined;
   for (const { item } of finishes) {
     if (Array.isArray(item)) argv.push(...item);
-    else if ('lane' in item) beforeInLane = pushCompleteInLane(argv, item, beforeInLane);
-    else before = pushComplete(argv, item, before);
+    else if (item.lane === '') before = pushComplete(argv, item, before);
+    else beforeInLane = pushCompleteInLane(argv, item, beforeInLane);
   }
   return argv;
+}
+
+/** The completion that it is; undefined for anything else. */
+export function completionOf({ item }: Finish): CompleteOneCallArg | undefined {
+  return Array.isArray(item) ? undefined : item;
 }
 
 interface KeepArg {
@@ -87,10 +93,7 @@ export function completing(
 ): Finish {
   const { keepCount, keepAge, keepLimit } = keep;
   return {
-    item:
-      lane === ''
-        ? { jobId, token, result, fieldCount, keepCount, keepAge, keepLimit }
-        : { jobId, lane, token, result, fieldCount, keepCount, keepAge, keepLimit },
+    item: { jobId, lane, token, result, fieldCount, keepCount, keepAge, keepLimit },
     of: { jobId, command: 'moveToFinished', state: 'active' },
   };
 }

@@ -26,7 +26,7 @@ export interface Reply {
 /**
  * Every reply says a word, the server's time and more. The calls that are made all the time answer with one text when all
  * is well, the time and behind it a list as JSON: one text is read quicker than a list of them. A list alone has the time
- * as its last entry.
+ * as its last entry, and the time alone stands for an empty list.
  */
 export function readReply(reply: unknown): Reply {
   if (typeof reply !== 'string') {
@@ -34,6 +34,7 @@ export function readReply(reply: unknown): Reply {
     return { word, now, body };
   }
   const from = reply.indexOf('[');
+  if (from < 0) return { word: 'ok', now: reply, body: [] };
   const body = JSON.parse(from === 0 ? reply : reply.slice(from));
   return { word: 'ok', now: from === 0 ? body.pop() : reply.slice(0, from), body };
 }

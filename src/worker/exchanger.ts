@@ -2,7 +2,7 @@
 // there are free slots, and of some ahead, become one call. A few calls may be on their way (round-trip.ts), so that
 // one finish never waits for another's reply. Nothing waits on a timer.
 
-import { encodeFinishes, type Finish, isAccepted } from '../core/finishing.ts';
+import { completionOf, encodeFinishes, type Finish, isAccepted } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
 import type { Exchange, FetchTerms, LeaseStore } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
@@ -171,36 +171,38 @@ export class Exchanger {
   }
 
   #exchange(finishes: readonly PendingFinish[], fetchCount: number, aheadCount: number): void {
-    const { limiter, leaseMs, workerName } = this.#settings;
-    const argv = encodeFinishes(finishes.map(({ finish }) => finish));
     const token = fetchCount + aheadCount > 0 ? this.#settings.nextToken() : '0';
     this.#requested += fetchCount;
     this.#requestedAhead += aheadCount;
     this.#inFlight++;
     this.#open++;
     const sentAt = performance.now();
-    this.#leases.post(
-      argv,
-      { count: fetchCount, aheadCount, token, leaseMs, workerName, limiter },
-      sentAt,
-      (exchange) => {
-        this.#inFlight--;
-        this.#settings.onCall(performance.now() - sentAt);
-        // What waits goes first: the server works on it while the jobs of this answer start.
-        if (this.#finishes.length > 0) this.#send();
-        this.#answers.push({ exchange, finishes, fetchCount, aheadCount, token, sentAt });
-        if (!this.#isActing) this.#act();
-      },
-      (error) => {
-        this.#inFlight--;
-        this.#requested -= fetchCount;
-        this.#requestedAhead -= aheadCount;
-        for (const { reject } of finishes) reject(error);
-        this.#settings.onError(error as Error);
-        this.#close();
-        if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
-      },
-    );
+    const answered = (exchange: Exchange) => {
+      this.#inFlight--;
+      this.#settings.onCall(performance.now() - sentAt);
+      // What waits goes first: the server works on it while the jobs of this answer start.
+      if (this.#finishes.length > 0) this.#send();
+      this.#answers.push({ exchange, finishes, fetchCount, aheadCount, token, sentAt });
+      if (!this.#isActing) this.#act();
+    };
+    const failed = (error: unknown) => {
+      this.#inFlight--;
+      this.#requested -= fetchCount;
+      this.#requestedAhead -= aheadCount;
+      for (const { reject } of finishes) reject(error);
+      this.#settings.onError(error as Error);
+      this.#close();
+      if (this.#finishes.length > 0 || this.#wantsWork) this.schedule();
+    };
+    const isAlone = finishes.length === 1 && fetchCount + aheadCount === 0;
+    const completion = isAlone ? completionOf(finishes[0]!.finish) : undefined;
+    if (completion) this.#leases.postOne(completion, sentAt, answered, failed);
+    else {
+      const { limiter, leaseMs, workerName } = this.#settings;
+      const wish = { count: fetchCount, aheadCount, token, leaseMs, workerName, limiter };
+      const argv = encodeFinishes(finishes.map(({ finish }) => finish));
+      this.#leases.post(argv, wish, sentAt, answered, failed);
+    }
   }
 
   // One answer after the other, also where several came at once: the outcomes of the first one's jobs are on their way

@@ -68,6 +68,12 @@ export interface Running {
   begunAt: number;
 }
 
+export interface PreparedJob {
+  readonly running: Running;
+  /** Why it cannot run. */
+  readonly poison: Error | undefined;
+}
+
 function seenOf(record: JobRecord): Seen | undefined {
   const { lane = '', newFieldCount } = record;
   return newFieldCount === 0 ? undefined : { lane, fieldCount: String(newFieldCount) };
@@ -111,11 +117,7 @@ export class Executor {
   }
 
   /** The job, ready to run; a record that cannot be read comes as a job that fails with the reason. */
-  prepare(
-    record: JobRecord,
-    token: string,
-    leasedAt: number,
-  ): { running: Running; poison: Error | undefined } {
+  prepare(record: JobRecord, token: string, leasedAt: number): PreparedJob {
     let job: Job;
     let poison: Error | undefined;
     try {

@@ -12,7 +12,7 @@ import type { MarkerStore } from '../store/marker-store.ts';
 import { joinNeighbours } from '../store/neighbours.ts';
 import type { Session } from '../store/session.ts';
 import { Exchanger } from './exchanger.ts';
-import { type AnyProcessor, Executor, type Running } from './executor.ts';
+import { type AnyProcessor, Executor, type PreparedJob, type Running } from './executor.ts';
 import { Fetcher } from './fetcher.ts';
 import { HoldOff } from './hold-off.ts';
 import { type HeldJob, Lookahead } from './lookahead.ts';
@@ -271,9 +271,14 @@ export class JobLoop {
     if (this.#lookahead.heldCount > 0) this.#lookahead.watch();
   }
 
-  #startJob({ record, token, leasedAt }: HeldJob): void {
-    const { running, poison } = this.#executor!.prepare(record, token, leasedAt);
-    if (record.repeatJobKey) void this.#startIteration(running, poison);
+  #prepare(held: HeldJob): PreparedJob {
+    held.prepared ??= this.#executor!.prepare(held.record, held.token, held.leasedAt);
+    return held.prepared;
+  }
+
+  #startJob(held: HeldJob): void {
+    const { running, poison } = this.#prepare(held);
+    if (held.record.repeatJobKey) void this.#startIteration(running, poison);
     else void this.#execute(this.#executor!, running, poison);
   }
 
@@ -328,7 +333,10 @@ export class JobLoop {
     this.slots.free(running);
     this.#lookahead.noteHandler(performance.now() - running.begunAt);
     if (this.#lookahead.heldCount > 0) this.#startHeld();
-    return this.#exchanger.finish(finish);
+    const taken = this.#exchanger.finish(finish);
+    // One at a time, the next has to wait for the answer: it gets ready meanwhile.
+    if (this.#isOneByOne && this.#lookahead.first) this.#prepare(this.#lookahead.first);
+    return taken;
   }
 
   async #execute(executor: Executor, running: Running, poison: Error | undefined): Promise<void> {

@@ -4,6 +4,7 @@
 // begins, so there the slot stands idle until then; but a call that need not fetch is a short one.
 
 import type { JobRecord } from '../store/codec.ts';
+import type { PreparedJob } from './executor.ts';
 
 export interface HeldJob {
   readonly record: JobRecord;
@@ -12,6 +13,8 @@ export interface HeldJob {
   readonly leasedAt: number;
   /** When it came, with a lease that would last. */
   readonly heldAt: number;
+  /** Made while there was time for it. */
+  prepared?: PreparedJob;
 }
 
 export interface LookaheadSettings {

@@ -4,7 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type Processor, Queue, Worker, type WorkerOptions } from '../../src/index.ts';
-import { addManyCall, exchangeCall, extendManyCall } from '../../src/store/generated/engine.ts';
+import {
+  addManyCall,
+  completeOneCall,
+  exchangeCall,
+  extendManyCall,
+} from '../../src/store/generated/engine.ts';
 import { type EngineCall, functionName, scriptFor } from '../../src/store/lua-source.ts';
 import { whenIdle } from '../../src/testing/index.ts';
 import { check } from '../support/checker.ts';
@@ -23,6 +28,7 @@ const isAdd = isCall(addManyCall);
 // Without an item there is nothing but a fetch.
 const isFetch = isCall(exchangeCall, (args) => !args.includes('complete-') && !args.includes('retry'));
 const isComplete = isCall(exchangeCall, (args) => args.includes('complete-'));
+const isCompleteOne = isCall(completeOneCall);
 const isLoad: CommandTest = ([name, verb]) => /^function load$/i.test(`${name} ${verb}`);
 const isRenewal = isCall(extendManyCall);
 const isRetry = isCall(exchangeCall, (args) => args.includes('retry'));
@@ -150,6 +156,32 @@ describeFaults('a lost reply', () => {
       expect(starts.sort()).toEqual([1, 2, 3, 4]);
       expect(completed.sort()).toEqual([1, 2, 3, 4]);
       expect(failed).toEqual([]);
+      for (const job of await direct.getCompleted())
+        expect(job).toMatchObject({ attemptsMade: 1, attemptsStarted: 1 });
+    });
+
+    it(`a job that is completed by itself, its reply lost and its link ${link}, is completed once and before the next begins`, async () => {
+      await setup();
+      // Behind so many quick ones a worker takes jobs ahead, and most calls only finish.
+      const jobCount = 1000;
+      await direct.addBulk(Array.from({ length: jobCount }, (_, n) => ({ name: 'work', data: { n } })));
+      const lost = proxy.loseReply(isCompleteOne, { link });
+      const told: string[] = [];
+      startWorker(
+        async (job) => {
+          told.push(`begins ${job.data.n}`);
+          return { n: job.data.n };
+        },
+        { concurrency: 1 },
+      );
+      worker!.on('completed', (job) => told.push(`completed ${job.data.n}`));
+
+      await lost;
+      expect(await violations()).toEqual([]);
+      while (told.length < 2 * jobCount) await nextEvent(worker!, 'completed');
+      expect(told).toEqual(
+        Array.from({ length: jobCount }, (_, n) => [`begins ${n}`, `completed ${n}`]).flat(),
+      );
       for (const job of await direct.getCompleted())
         expect(job).toMatchObject({ attemptsMade: 1, attemptsStarted: 1 });
     });

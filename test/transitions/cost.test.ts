@@ -6,7 +6,7 @@ import { addManyCall, exchangeCall, pushAdd, pushComplete } from '../../src/stor
 import { type Command, job, usedQueue } from '../support/given.ts';
 import { givenGroup } from '../support/given-group.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
-import { addition, completion, noFetch, seen } from './edges.ts';
+import { addition, completingOne, completion, noFetch, seen } from './edges.ts';
 import { commandsOf, runShim } from './shim.ts';
 import { type Request, seed } from './tables.ts';
 
@@ -73,6 +73,11 @@ describe('a plain job costs no more commands than before there were groups', () 
 
   it('to be fetched', async () => {
     expect(await cost((count) => [busy(0, 50), exchange(0, count)])).toEqual([11, 4]);
+  });
+
+  it('to be completed by itself', async () => {
+    const all = await commands(busy(4, 50), completingOne({ ...seen, jobId: 'j0' }));
+    expect(all.length).toBe(13);
   });
 
   it('to be completed, with the next one fetched', async () => {

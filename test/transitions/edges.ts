@@ -5,8 +5,10 @@ import {
   addGroupsCall,
   addLogCall,
   addManyCall,
+  type CompleteOneCallArg,
   changeDelayCall,
   changePriorityCall,
+  completeOneCall,
   detachCall,
   type ExchangeCallArg,
   exchangeCall,
@@ -78,6 +80,8 @@ function replies(others: string, named: Partial<Record<State, string>>): Record<
 const single = (reply: unknown[]) => String(reply[0]);
 // Only what was refused is told: its number, the word, a value.
 const firstFinished = (reply: unknown[]) => (reply[0] as string[])[1] ?? 'ok';
+// The same of one by itself: its word, if it was refused.
+const onlyFinished = (reply: unknown[]) => String(reply[0] ?? 'ok');
 
 /** What a retry or a backoff carries for the case that it is the end. */
 export const ending = { attempts: 3, keepCount: '', keepAge: '', keepLimit: '' };
@@ -106,6 +110,11 @@ export function items<Arg>(push: Push<Arg>, ...args: Arg[]): string[] {
 /** A worker's finish, without a fetch. */
 export function finishing<Arg>(push: Push<Arg>, ...args: Arg[]): { call: EngineCall; argv: string[] } {
   return { call: exchangeCall, argv: exchangeCall.encode(noFetch, items(push, ...args)) };
+}
+
+/** A worker that runs one job at a time hands in that it is completed. */
+export function completingOne(arg: Partial<CompleteOneCallArg> = {}): { call: EngineCall; argv: string[] } {
+  return { call: completeOneCall, argv: completeOneCall.encode({ ...completion, lane: '', ...arg }) };
 }
 
 /** A fetch by worker `mine`, with nothing finished. */
@@ -226,6 +235,22 @@ const list: Edge[] = [
       expired: 'ok',
       'waiting-children': 'pending_children',
     }),
+    successes: ['ok'],
+  },
+  {
+    transition: 'complete',
+    title: 'by itself, with the lease',
+    ...completingOne(),
+    word: onlyFinished,
+    replies: replies('lease_missing', { ...needsLease, 'waiting-children': 'pending_children' }),
+    successes: ['ok'],
+  },
+  {
+    transition: 'complete',
+    title: 'by itself, seen to be tied to nothing',
+    ...completingOne(seen),
+    word: onlyFinished,
+    replies: replies('lease_missing', { ...needsLease, 'waiting-children': 'pending_children' }),
     successes: ['ok'],
   },
   {
@@ -505,6 +530,12 @@ const inLanes: Edge[] = [
     ...laned('complete', 'as its worker saw it'),
     transition: 'complete_in_lane',
     ...finishing(pushCompleteInLane, { ...completion, ...seenInLane, lane: 'a' }),
+  },
+  {
+    ...laned('complete', 'by itself, as its worker saw it'),
+    transition: 'complete_in_lane',
+    ...completingOne({ ...seenInLane, lane: 'a' }),
+    word: onlyFinished,
   },
   laned('fail', 'in a lane'),
   laned('fail', 'in a lane that halts', inLane({ onFailure: 'halt' })),

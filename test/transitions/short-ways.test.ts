@@ -17,7 +17,16 @@ import {
   ROOT,
   usedQueue,
 } from '../support/given.ts';
-import { addition, completion, items as itemsOf, keepAll, noFetch, seen, seenInLane } from './edges.ts';
+import {
+  addition,
+  completingOne,
+  completion,
+  items as itemsOf,
+  keepAll,
+  noFetch,
+  seen,
+  seenInLane,
+} from './edges.ts';
 import { useTables } from './tables.ts';
 
 const tables = useTables();
@@ -106,7 +115,7 @@ const mixed: Item[] = (['in a lane', 'a child', 'in a lane', 'in a lane', 'plain
 const inMixedOrder = { items: mixed, order: [0], inOrder: true, keepCount: '', laneConcurrency: '1' };
 
 describe('complete', () => {
-  it('is the same on the short way, on the long way, and job by job', async () => {
+  it('is the same on the short way, on the long way, job by job, and by the call for one', async () => {
     const taken = { short: 0 };
     await fc.assert(
       fc.asyncProperty(batches, async ({ items, order, inOrder, keepCount, laneConcurrency }) => {
@@ -123,13 +132,16 @@ describe('complete', () => {
         const handedIn = inOrder ? ids.map((_, i) => i) : order.filter((i) => i < ids.length);
         if (handedIn.length === 0) return;
         // As a worker sends them: each as short as those before it allow.
+        const itemOf = (isSeen: boolean, i: number) => {
+          const inLane = { ...seenInLane, lane: laneOf(ids[i]!) };
+          const what = isSeen ? (hasLane(items[i]!.kind) ? inLane : seen) : {};
+          return { ...completion, lane: '', jobId: ids[i]!, keepCount, ...what };
+        };
         const completing = (isSeen: boolean, ...of: number[]) => {
-          const finishes = of.map((i) => {
-            const inLane = { ...seenInLane, lane: laneOf(ids[i]!) };
-            const what = isSeen ? (hasLane(items[i]!.kind) ? inLane : seen) : {};
-            const item = { ...completion, jobId: ids[i]!, keepCount, ...what };
-            return { item, of: { jobId: ids[i]!, command: 'moveToFinished', state: 'active' } };
-          });
+          const finishes = of.map((i) => ({
+            item: itemOf(isSeen, i),
+            of: { jobId: ids[i]!, command: 'moveToFinished', state: 'active' },
+          }));
           return { call: exchangeCall, argv: exchangeCall.encode(noFetch, encodeFinishes(finishes)) };
         };
 
@@ -142,10 +154,23 @@ describe('complete', () => {
         expect(shortSpace).toEqual(await tables.keyspace());
 
         await tables.given(start);
-        for (const one of handedIn) await tables.run(completing(true, one));
-        const { 'q:events': _one, ...oneByOne } = await tables.keyspace();
+        const refusals = [];
+        for (const one of handedIn) {
+          const [refused] = (await tables.run(completing(true, one))) as [string[]];
+          refusals.push(refused.slice(1));
+        }
+        const oneByOne = await tables.keyspace();
+        const { 'q:events': _one, ...apart } = oneByOne;
         const { 'q:events': _all, ...together } = shortSpace;
-        expect(together).toEqual(oneByOne);
+        expect(together).toEqual(apart);
+
+        for (const isSeen of [true, false]) {
+          await tables.given(start);
+          const told = [];
+          for (const one of handedIn) told.push(await tables.run(completingOne(itemOf(isSeen, one))));
+          expect(told).toEqual(refusals);
+          expect(await tables.keyspace()).toEqual(oneByOne);
+        }
         taken.short += inOrder ? 1 : 0;
       }),
       { numRuns: 150, examples: [[inMixedOrder]] },
