@@ -29,6 +29,16 @@ function events.completed(q, id, result)
   call("XADD", q.events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end
 
+-- The same for the only end of a call, told before anything else of it is written; trims while it adds, by the cap that was
+-- read last, which is the one there is or was a moment ago. Answers with the entry, to take it back by; false where there
+-- is no stream yet, for one that was made could not be taken back.
+function events.completed_first(q, id, result)
+  local known = queue.last_settings(q)
+  local most = known and known.max_events or max_events(q)
+  q.is_trimmed = true
+  return call("XADD", q.events, "NOMKSTREAM", "MAXLEN", "~", most, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+end
+
 -- In a call that adds many, the last one of them trims for all.
 local function is_capped_later(q)
   local adding = q.adding

@@ -32,30 +32,68 @@ local function write_ends(q, first, last, result)
   end
 end
 
+-- Settle: what was asked for beside it.
+local function ask_for_retention(q, arg)
+  if arg.keep_count ~= "" or arg.keep_age ~= "" then
+    retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
+  end
+end
+
+-- The only item of a call completes; `name` is its lane, nil for none. Nobody has looked what the keys hold: the first write
+-- finds out, and what fails behind it takes back what was written. So short a call is as quick as it has few commands.
+local function complete_alone(q, arg, name)
+  local id, result = q.firsts[q.item], arg.result
+
+  -- write
+  local entry = events.completed_first(q, id, result)
+  local is_fine, has_left = pcall(batch_ends.complete_one, q, id)
+  if not (is_fine and has_left) then
+    if entry then
+      call("XDEL", q.events, entry)
+    end
+    if not is_fine then
+      error(has_left, 0)
+    end
+    return "not_in_state"
+  end
+  q.has_finished, q.ended_count = true, 1
+  local is_done, err = pcall(call, "HSET", batch_ends.records[1], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", q.now_text)
+  if not entry then
+    events.completed(q, id, result)
+  end
+
+  -- settle. It has ended, also where that could not be written down.
+  if name then
+    lanes.finished(q, name, id, "completed")
+  end
+  if not is_done then
+    error(err, 0)
+  end
+  ask_for_retention(q, arg)
+  return "ok", nil, 1
+end
+
 -- `count` items from this one on complete. `name` is the lane of the only one that there is; nil for none.
 function plain_ends.complete(q, arg, count, name)
+  q.ended_count = 0
+  if q.ends_one then
+    return complete_alone(q, arg, name)
+  end
+
   -- check
   local first = q.item
   if not q.can_complete then
     events.check(q)
-    if not q.ends_one then
-      shapes.check_one(q, "completed")
-    end
+    shapes.check_one(q, "completed")
     q.can_complete = true
   end
 
   -- write
-  q.ended_count = 0
-  if q.ends_one and not batch_ends.complete_one(q, q.firsts[first]) then
-    return "not_in_state"
-  end
   local is_done, err = pcall(write_ends, q, first, first + count - 1, arg.result)
 
   -- settle. What was begun has ended, also where one of them could not be told of.
   q.item, q.has_finished, q.ended_count = ended, true, ended - first + 1
-  if not q.ends_one then
-    batch_ends.complete_run(q, first, ended)
-  end
+  batch_ends.complete_run(q, first, ended)
   if name then
     lanes.finished(q, name, q.firsts[first], "completed")
   end
@@ -63,9 +101,7 @@ function plain_ends.complete(q, arg, count, name)
     error(err, 0)
   end
   events.trim(q)
-  if arg.keep_count ~= "" or arg.keep_age ~= "" then
-    retention.ask(q, "completed", retention.of(arg.keep_count, arg.keep_age, arg.keep_limit))
-  end
+  ask_for_retention(q, arg)
   return "ok", nil, count
 end
 

@@ -130,8 +130,9 @@ local function reply(q, body, has_time)
   return { "ok", q.now_text, body }
 end
 
--- `handler.run` does the work and returns the outcome: ids and words. `handler.render` makes the reply of it, now or
--- when the call is sent again. An outcome that has more than is worth keeping says with `handler.keep` what is kept,
+-- `handler.run` does the work and returns the outcome: ids and words. Where there is `handler.briefly` that is asked first:
+-- what it does touches no key of ours, so it need not know their layout, and it answers nil where it has done nothing.
+-- `handler.render` makes the reply of the outcome, now or when the call is sent again. An outcome that has more than is worth keeping says with `handler.keep` what is kept,
 -- as text, and makes the later reply from that with `handler.again`.
 function replay.run(root, client, sequence, floor, now, handler, arg, batch)
   local key = keys.replay(root, client)
@@ -144,12 +145,17 @@ function replay.run(root, client, sequence, floor, now, handler, arg, batch)
     return { "stale", q.now_text }
   end
 
-  local layout = queue.settings(q).layout
-  if layout and layout ~= queue.layout then
-    return { "layout_unknown", q.now_text, layout }
+  local is_done, outcome = true, nil
+  if handler.briefly then
+    is_done, outcome = pcall(handler.briefly, q, arg)
   end
-
-  local is_done, outcome = pcall(handler.run, q, arg, batch)
+  if is_done and not outcome then
+    local layout = queue.settings(q).layout
+    if layout and layout ~= queue.layout then
+      return { "layout_unknown", q.now_text, layout }
+    end
+    is_done, outcome = pcall(handler.run, q, arg, batch)
+  end
 
   -- settle
   settle(q)

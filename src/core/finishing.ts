@@ -7,7 +7,6 @@ import { normaliseKeepJobs } from '../model/options/keep-jobs.ts';
 import {
   type CompleteArg,
   type CompleteInLaneArg,
-  type CompleteOneCallArg,
   pushAwaitChildren,
   pushComplete,
   pushCompleteInLane,
@@ -20,7 +19,7 @@ import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
   /** The item, encoded; or, as it mostly is, a completion (lane '' = none), which is encoded with those beside it. */
-  readonly item: string[] | CompleteOneCallArg;
+  readonly item: string[] | CompleteInLaneArg;
   /** What a refusal is about. */
   readonly of: Refused;
   /** Set where the server accepted it but did something else: a group that is undone ends its members. */
@@ -49,7 +48,7 @@ export function encodeFinishes(finishes: readonly Finish[]): string[] {
 }
 
 /** The completion that it is; undefined for anything else. */
-export function completionOf({ item }: Finish): CompleteOneCallArg | undefined {
+export function completionOf({ item }: Finish): CompleteInLaneArg | undefined {
   return Array.isArray(item) ? undefined : item;
 }
 

@@ -3,7 +3,7 @@
 import { yokeError } from '../model/errors.ts';
 import { decodeRecord, type JobRecord, markStarted } from './codec.ts';
 import {
-  type CompleteOneCallArg,
+  type CompleteInLaneArg,
   completeOneCall,
   exchangeCall,
   extendManyCall,
@@ -116,15 +116,17 @@ export class LeaseStore {
     this.session.post(exchangeCall, exchangeCall.encode(arg, finishes), askedAt, read, failed);
   }
 
-  /** The same for one completion without a fetch, in a shorter call. */
+  /** The same for one completion without a fetch, in a shorter call. `holdsOthers`: the worker has leases of others. */
   postOne(
-    completion: CompleteOneCallArg,
+    completion: CompleteInLaneArg,
+    holdsOthers: boolean,
     askedAt: number,
     answered: (exchange: Exchange) => void,
     failed: (error: unknown) => void,
   ): void {
     const read = ({ body, at }: TimedReply) => answered(completed(body as string[], at));
-    this.session.post(completeOneCall, completeOneCall.encode(completion), askedAt, read, failed);
+    const args = completeOneCall.encode({ ...completion, holdsOthers });
+    this.session.post(completeOneCall, args, askedAt, read, failed);
   }
 
   /** The leases that are lost. */

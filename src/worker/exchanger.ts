@@ -196,7 +196,8 @@ export class Exchanger {
     };
     const isAlone = finishes.length === 1 && fetchCount + aheadCount === 0;
     const completion = isAlone ? completionOf(finishes[0]!.finish) : undefined;
-    if (completion) this.#leases.postOne(completion, sentAt, answered, failed);
+    if (completion)
+      this.#leases.postOne(completion, this.#settings.heldCount() > 0, sentAt, answered, failed);
     else {
       const { limiter, leaseMs, workerName } = this.#settings;
       const wish = { count: fetchCount, aheadCount, token, leaseMs, workerName, limiter };

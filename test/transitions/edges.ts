@@ -114,7 +114,10 @@ export function finishing<Arg>(push: Push<Arg>, ...args: Arg[]): { call: EngineC
 
 /** A worker that runs one job at a time hands in that it is completed. */
 export function completingOne(arg: Partial<CompleteOneCallArg> = {}): { call: EngineCall; argv: string[] } {
-  return { call: completeOneCall, argv: completeOneCall.encode({ ...completion, lane: '', ...arg }) };
+  return {
+    call: completeOneCall,
+    argv: completeOneCall.encode({ ...completion, lane: '', holdsOthers: false, ...arg }),
+  };
 }
 
 /** A fetch by worker `mine`, with nothing finished. */
