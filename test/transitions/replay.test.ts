@@ -4,9 +4,19 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../src/store/codec.ts';
 import { exchangeCall, promoteCall, pushComplete, updateDataCall } from '../../src/store/generated/engine.ts';
-import { crowd, job, NOW, ROOT, states, usedQueue } from '../support/given.ts';
+import {
+  type Command,
+  crowd,
+  job,
+  lane,
+  laneFields,
+  NOW,
+  ROOT,
+  states,
+  usedQueue,
+} from '../support/given.ts';
 import { snapshot } from '../support/keyspace.ts';
-import { completion, edges, fetching, noFetch } from './edges.ts';
+import { completingOne, completion, edges, fetching, noFetch, seen, seenInLane } from './edges.ts';
 import { groupRequests } from './group-requests.ts';
 import { queueRequests } from './requests.ts';
 import { type Request, startOf, useTables } from './tables.ts';
@@ -141,6 +151,25 @@ describe('the memory of past calls', () => {
     ]);
     expect(await tables.send(promote, { sequence: 1 })).toEqual(['layout_unknown', String(NOW), '99']);
     expect(await tables.keyspace()).toEqual(before);
+  });
+
+  it('in such a queue a worker completes by itself what is tied to nothing, and nothing else', async () => {
+    const layout: Command = ['HSET', `${ROOT}:meta`, 'yoke.layout', '99'];
+    const before = await tables.given(
+      crowd(),
+      lane({ out: ['1'] }),
+      job('active', { fields: laneFields() }),
+      [layout],
+    );
+    for (const what of [{ ...seenInLane, lane: 'a' }, seen, {}]) {
+      const [word] = await tables.send(completingOne(what), { sequence: 1 });
+      expect(word).toBe('layout_unknown');
+    }
+    expect(await tables.keyspace()).toEqual(before);
+
+    await tables.given(crowd(), job('active'), [layout]);
+    expect(await tables.send(completingOne(seen), { sequence: 1 })).toEqual(['ok', String(NOW), []]);
+    expect(await tables.admin.zscore(`${ROOT}:completed`, '1')).toBe(String(NOW));
   });
 });
 
