@@ -39,6 +39,14 @@ local function ask_for_retention(q, arg)
   end
 end
 
+-- Write: the end of the only one, and the word of it where it was not told first.
+local function write_end(q, id, result, is_told)
+  call("HSET", batch_ends.records[1], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", q.now_text)
+  if not is_told then
+    events.completed(q, id, result)
+  end
+end
+
 -- The only item of a call completes; `name` is its lane, nil for none. Nobody has looked what the keys hold: the first write
 -- finds out, and what fails behind it takes back what was written. So short a call is as quick as it has few commands.
 local function complete_alone(q, arg, name)
@@ -57,10 +65,7 @@ local function complete_alone(q, arg, name)
     return "not_in_state"
   end
   q.has_finished, q.ended_count = true, 1
-  local is_done, err = pcall(call, "HSET", batch_ends.records[1], ATTEMPTS_MADE, "1", "returnvalue", result, "finishedOn", q.now_text)
-  if not entry then
-    events.completed(q, id, result)
-  end
+  local is_done, err = pcall(write_end, q, id, result, entry)
 
   -- settle. It has ended, also where that could not be written down.
   if name then
