@@ -39,11 +39,12 @@ local function told(q, arg, is_done, word, value)
   return cjson.encode({ word, value and tostring(value) or "" })
 end
 
--- Nearly always the job is tied to nothing, and what others know of it is all there is to change.
+-- Nearly always the job is tied to nothing, and what others know of it is all there is to change. Those that retention
+-- erases may be tied to something.
 local function briefly(q, arg)
   firsts[1], q.firsts, q.item = arg.job_id, firsts, 1
   batch_ends.look(q, firsts, 1)
-  if arg.lane == "" and plain_ends.count(q, arg) == 1 then
+  if arg.lane == "" and arg.keep_count == "" and arg.keep_age == "" and plain_ends.count(q, arg) == 1 then
     return told(q, arg, pcall(complete, q, arg, 1))
   end
   return nil

@@ -131,7 +131,7 @@ local function reply(q, body, has_time)
 end
 
 -- `handler.run` does the work and returns the outcome: ids and words. Where there is `handler.briefly` that is asked first:
--- what it does touches no key of ours, so it need not know their layout, and it answers nil where it has done nothing.
+-- what it does touches no key of ours but this memory, so it need not know their layout; nil where it has done nothing.
 -- `handler.render` makes the reply of the outcome, now or when the call is sent again. An outcome that has more than is
 -- worth keeping says with `handler.keep` what is kept, as text, and makes the later reply from that with `handler.again`.
 function replay.run(root, client, sequence, floor, now, handler, arg, batch)

@@ -168,6 +168,8 @@ describe('the memory of past calls', () => {
     expect(await tables.keyspace()).toEqual(before);
 
     await tables.given(crowd(), job('active'), [layout]);
+    const [word] = await tables.send(completingOne({ ...seen, keepCount: '1' }), { sequence: 1 });
+    expect(word).toBe('layout_unknown');
     expect(await tables.send(completingOne(seen), { sequence: 1 })).toEqual(['ok', String(NOW), []]);
     expect(await tables.admin.zscore(`${ROOT}:completed`, '1')).toBe(String(NOW));
   });
