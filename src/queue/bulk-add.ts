@@ -102,11 +102,12 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     return new Job<D, R, N>(this.#queue, name as N, this.#data[index]!, options);
   }
 
-  // What was refused as a whole, for one reason, is told that reason.
+  // What was refused as a whole, for one reason, is told that reason. Each call has an error of its own for it.
   #refusal(): Error {
     const refused = this.#refused.sort((a, b) => a.index - b.index);
     const first = refused[0]!.error;
-    if (refused.length === this.#jobs.length && refused.every(({ error }) => error === first)) return first;
+    const isOneReason = refused.every(({ error }) => error.message === first.message);
+    if (isOneReason && refused.length === this.#jobs.length) return first;
     const without = new Set(refused.map(({ index }) => index));
     const added = this.#jobs.filter((_, index) => !without.has(index));
     return new BulkAddError(

@@ -60,6 +60,9 @@ describeFaults('refusals', () => {
     const worker = newWorker({ autorun: false });
     await worker.waitUntilReady();
     await admin.config('SET', 'maxmemory', '1mb');
+    // More than go with one call: it is one reason all the same, and nothing was added.
+    const rows = Array.from({ length: 500 }, (_, n) => ({ name: 'work', data: { n } }));
+    expect(await refusalOf(queue.addBulk(rows))).toBe('SERVER_OUT_OF_MEMORY');
 
     expect(await refusalOf(queue.add('work', {}))).toBe('SERVER_OUT_OF_MEMORY');
     expect(await queue.getJobCounts('waiting')).toEqual({ waiting: 50 });
