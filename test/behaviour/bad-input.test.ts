@@ -1,8 +1,9 @@
 // What would corrupt or surprise gets a typed error, and nothing is written. What BullMQ accepts is accepted.
 
 import { Redis } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
+  FlowProducer,
   type JobsOptions,
   Queue,
   QueueEvents,
@@ -358,6 +359,41 @@ describe('connections', () => {
     expect(() => new Queue('q', { connection: connection as never })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION' }),
     );
+  });
+});
+
+describe('no connection', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it.each([
+    ['Queue', () => new Queue('q')],
+    ['Worker', () => new Worker('q', async () => {})],
+    ['QueueEvents', () => new QueueEvents('q')],
+    ['FlowProducer', () => new FlowProducer()],
+  ])('in production a %s is refused at once', (what, make) => {
+    vi.stubEnv('NODE_ENV', 'production');
+    vi.stubEnv('REDIS_URL', '');
+    expect(make).toThrow(
+      expect.objectContaining({
+        key: 'CONNECTION_REQUIRED',
+        message: expect.stringContaining(`${what} requires a connection`),
+      }),
+    );
+  });
+
+  it('a development server that cannot start is named, by calls and by the error event', async () => {
+    vi.stubEnv('REDIS_URL', '');
+    vi.stubEnv('YOKE_SERVER', 'native');
+    vi.stubEnv('YOKE_SERVER_BINARY', 'no-such-program');
+    const queue = new Queue('q');
+    queue.on('error', () => {});
+    const told = {
+      key: 'NO_SERVER',
+      message: expect.stringContaining('YOKE_SERVER_BINARY names no-such-program'),
+    };
+    await expect(queue.add('n', {})).rejects.toMatchObject(told);
+    await expect(queue.waitUntilReady()).rejects.toMatchObject(told);
+    await queue.close();
   });
 });
 

@@ -1,6 +1,7 @@
 // Servers that answer, but not as one would wish: out of memory, read-only, loading, locked, restricted, too old.
 // Every refusal has a type, nothing hangs, and what can go on goes on.
 
+import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { Queue, type QueueOptions, Worker, type WorkerOptions } from '../../src/index.ts';
@@ -178,6 +179,31 @@ describeFaults('refusals', () => {
       const [error] = await nextEvent(worker, 'error');
       expect(error.key).toBe('SERVER_REFUSES_COMMANDS');
     }
+  });
+
+  it.each([
+    ['scripts', []],
+    ['functions', ['+fcall', '+fcall_ro', '+function|load']],
+  ])('the rights that the guide asks for are enough for %s', async (_mode, more) => {
+    const guide = readFileSync(new URL('../../docs/guide/connect.md', import.meta.url), 'utf8');
+    const rights = guide.match(/^~bull:\* .*$/m)![0].split(' ');
+    const { admin } = await start();
+    await admin.call('ACL', 'SETUSER', 'few', 'on', '>p', ...rights, ...more);
+    const connection = { ...server!.connection, username: 'few', password: 'p' };
+    const queue = newQueue({ connection });
+    const worker = newWorker({ connection });
+    const troubles: Error[] = [];
+    worker.on('error', (error) => troubles.push(error));
+
+    await queue.addBulk([
+      { name: 'work', data: {} },
+      { name: 'work', data: {}, opts: { lane: 'a' } },
+    ]);
+    await whenIdle(queue);
+
+    expect(await queue.getJobCounts('completed')).toEqual({ completed: 2 });
+    expect((await queue.getWorkers()).length).toBe(1);
+    expect(troubles).toEqual([]);
   });
 
   it('a user without INFO works', async () => {

@@ -162,7 +162,7 @@ const objects = rows({
     family: 'caller',
     exact: true,
     message: (d) => `${d.what} requires a connection`,
-    hint: 'Pass the connection option or set REDIS_URL; in production nothing is assumed.',
+    hint: 'Pass the connection option or set REDIS_URL; with NODE_ENV=production nothing is assumed.',
   },
   KEY_PREFIX_REFUSED: {
     family: 'caller',
@@ -197,11 +197,6 @@ const objects = rows({
     family: 'caller',
     message: () => 'FlowProducer: expected it to be open, got a call after close().',
     hint: 'Close the producer after its last call, or create a new one.',
-  },
-  WORKER_CLOSED: {
-    family: 'caller',
-    message: (d) => `Worker of "${d.queue}": expected it to be open, got a call after close().`,
-    hint: 'Create a new worker; a closed one does not start again.',
   },
 });
 

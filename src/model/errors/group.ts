@@ -35,7 +35,7 @@ export const groupErrors = rows({
   GROUP_JOB_TIED: {
     family: 'caller',
     message: (d) => `group: expected job "${d.job}" without opts.${d.option}, got it.`,
-    hint: 'A member of a group cannot be tied to anything else.',
+    hint: 'A member of a group may have a lane, but cannot be tied to anything else.',
   },
   GROUP_ON_COMPENSATION_QUEUE: {
     family: 'caller',

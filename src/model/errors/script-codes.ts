@@ -57,7 +57,7 @@ export const scriptCodeErrors = rows({
     code: -8,
     exact: true,
     message: (d) => `Job ${d.jobId} belongs to a job scheduler and cannot be removed directly. ${d.command}`,
-    hint: 'Remove the scheduler instead: queue.removeJobScheduler(id).',
+    hint: 'Remove its scheduler instead, with the removeJobScheduler(id) of the BullMQ queue that made it.',
   },
   JOB_HAS_FAILED_CHILDREN: {
     family: 'state',

@@ -6,7 +6,7 @@ export const worldErrors = rows({
   NO_SERVER: {
     family: 'world',
     message: (d) => `connection: expected a server, found none: ${d.reason}.`,
-    hint: 'Set REDIS_URL, pass the connection option, or install one: apt install redis-server.',
+    hint: 'Pass the connection option or set REDIS_URL; or put right what kept the development server from starting.',
   },
   SERVER_TOO_OLD: {
     family: 'world',

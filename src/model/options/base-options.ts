@@ -7,13 +7,13 @@ import { invalidOption, isGiven, readBoolean, readNumber, readString, refuseUnsu
 export type ConnectionOptions = object | string;
 
 export interface BaseOptions {
-  /** Where the server is. Default: `REDIS_URL`, else a private server for development. */
+  /** Where the server is. Default: `REDIS_URL`, else a private server for development, else (in production) an error. */
   connection?: ConnectionOptions;
   /** First part of every key. Default `bull`. */
   prefix?: string;
   /** Do not ask the server for its version. Default false. */
   skipVersionCheck?: boolean;
-  /** Send the first command without waiting for the connection, and fail fast. Default false. */
+  /** Ignored: a call waits for its connection unless the client itself fails fast (`enableOfflineQueue: false`). */
   skipWaitingForReady?: boolean;
   /** Ignored; kept because BullMQ accepts it. */
   blockingConnection?: boolean;
@@ -23,7 +23,7 @@ export interface BaseOptions {
   logger?: Logger;
   /** Warnings at start, such as a server that may evict keys, become errors. Default false. */
   strict?: boolean;
-  /** Whose clock decides about delays and leases. Default `server`. */
+  /** Whose clock decides about delays, backoff and retention; leases are always the server's. Default `server`. */
   clock?: 'server' | 'client';
   /** Milliseconds one call may take before its connection is dropped and the call is sent again. Default 5000. */
   callTimeout?: number;

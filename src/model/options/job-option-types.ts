@@ -43,6 +43,8 @@ export interface BaseJobOptions extends DefaultJobOptions {
 export interface JobsOptions extends BaseJobOptions {
   /** Jobs of one lane run in order, one at a time: any text of 1 to 256 bytes. Default: none. */
   lane?: string;
+  /** The lane, where the queue was made with `groupIdAsLane: true`; ignored elsewhere. */
+  groupId?: string;
   /** Place in the lane, ascending; any safe integer, usually a time in ms. Default: the time of the add. */
   orderMs?: number;
   /** Not supported yet. */

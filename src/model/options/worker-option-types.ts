@@ -61,7 +61,7 @@ export interface WorkerOptions extends BaseOptions {
   removeOnComplete?: KeepJobsOption;
   /** What to keep of failed jobs that do not say it themselves; ages in seconds. Default: all. */
   removeOnFail?: KeepJobsOption;
-  /** Wait after a connection error in milliseconds. Default 15,000. */
+  /** Wait after a connection error in milliseconds, at most 1000; accepted for BullMQ's sake. Default 15,000, so 1000. */
   runRetryDelay?: number;
   settings?: WorkerSettings;
   /** Not supported yet: sandboxed processors. */
