@@ -12,10 +12,12 @@ async function work({ library: libraryName, run: runName, connection, distant, p
   const figures = await run(library, { connection, distant, params, libraryName, probe, ...task });
   const stolen = stolenShare(before, readTicks());
   // The next measurement, of this library or of another, must not meet anything of this one: no connection that is still
-  // open, and no garbage that has to be collected in somebody else's time.
+  // open, and no fresh garbage. Only that: a whole collection, at a moment when no queue and no worker is left, also throws
+  // away the shapes of their objects and with them the compiled code of the warm-up, and the next measurement would be one
+  // of a process that has just been started.
   await probe.alone();
   probe.close();
-  globalThis.gc();
+  globalThis.gc({ type: 'minor' });
   return { figures, stolen };
 }
 

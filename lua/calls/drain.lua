@@ -4,20 +4,10 @@
 --- @arg    most           int    how many jobs this call may remove
 --- @reply  how many were removed
 local items = require("lib.items")
-local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
 local queue = require("lib.queue")
 local removal = require("lib.removal")
-local schedules = require("lib.schedules")
 local shapes = require("lib.shapes")
-
-local function is_kept(q, id)
-  local schedule_id = string.match(id, "^repeat:(.*):%d+$")
-  if not schedule_id then
-    return false
-  end
-  local job = jobs.load(q, id)
-  return job and schedules.is_pending(q, id, job.schedule_id or schedule_id) or false
-end
 
 -- Walks a list from its tail, past what stays.
 local function drain_list(q, key, most)
@@ -28,7 +18,7 @@ local function drain_list(q, key, most)
       break
     end
     for i = #ids, 1, -1 do
-      if is_kept(q, ids[i]) then
+      if removal.is_kept(q, ids[i]) then
         kept = kept + 1
       else
         removal.discard(q, key, true, ids[i])
@@ -48,11 +38,10 @@ local function drain_zset(q, key, from, at, most)
       break
     end
     for _, id in ipairs(ids) do
-      if is_kept(q, id) then
+      if removal.is_kept(q, id) then
         at = at + 1
       else
-        removal.discard(q, from, false, id)
-        removed = removed + 1
+        removed = removed + (removal.discard(q, from, false, id) and 1 or 0)
       end
     end
   end
@@ -76,6 +65,7 @@ return {
     -- write
     -- Lanes before all else: one with nothing left in it puts nothing into the ready order while that is drained.
     local removed = has_lanes and drain_lanes(q, arg.with_delayed, arg.most) or 0
+    lanes.push_all(q)
     removed = removed + drain_list(q, q.wait, arg.most - removed)
     removed = removed + drain_list(q, q.paused, arg.most - removed)
     if arg.with_delayed then

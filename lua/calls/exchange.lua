@@ -107,6 +107,10 @@ local function claim_all(q, arg, from, ids, first, step, last, outcome)
       outcome.ghosts[#outcome.ghosts + 1] = ids[arg.at]
     elseif word ~= "claimed" then
       outcome.turned_back = outcome.turned_back + 1
+      -- The end of one that followed has let another out, and with it into the ready order all that followed behind.
+      if from == "lane" and q.shown_count > arg.at then
+        return true
+      end
     end
     arg.at = arg.at + count * step
   end

@@ -7,6 +7,7 @@ local compensation = require("lib.compensation")
 local groups = require("lib.groups")
 local items = require("lib.items")
 local keys = require("lib.keys")
+local lane_writing = require("lib.lane_writing")
 local queue = require("lib.queue")
 local record = require("lib.group_record")
 local removal = require("lib.removal")
@@ -32,11 +33,21 @@ local function empty_zset(q, key, most)
 end
 
 local function empty_lanes(q, most)
-  local ids = call("ZRANGE", q.lane_waiting, 0, most - 1)
+  local ids = most > 0 and call("ZRANGE", q.lane_waiting, 0, most - 1) or {}
   for _, id in ipairs(ids) do
     removal.discard(q, nil, false, id)
   end
   return #ids
+end
+
+-- Entries whose records were gone before.
+local function empty_names(q, most)
+  local names = most > 0 and call("ZRANGE", q.lanes, 0, most - 1) or {}
+  for _, name in ipairs(names) do
+    call("DEL", keys.line(q, name), keys.lane(q, name))
+    call("ZREM", q.lanes, name)
+  end
+  return #names
 end
 
 local function empty_schedules(q, most)
@@ -90,17 +101,20 @@ return {
     end
     shapes.check(q, unpack(shapes.places))
     shapes.check(q, "schedules")
-    if queue.settings(q).lanes then
-      shapes.check(q, "lane_waiting", "lane_delayed")
+    local has_lanes = queue.settings(q).lanes
+    if has_lanes then
+      shapes.check(q, "lane_waiting", "lane_delayed", "lanes")
     end
 
     -- write
     local left = arg.most
     left = left - empty_groups(q, left)
     -- Lanes first: one with nothing left in it puts nothing into the ready order.
-    if queue.settings(q).lanes then
+    if has_lanes then
       left = left - empty_lanes(q, left)
     end
+    -- What was let out meanwhile is met in the ready order.
+    lane_writing.flush(q)
     left = left - empty_list(q, q.active, left, true)
     left = left - empty_zset(q, q.delayed, left)
     left = left - empty_schedules(q, left)
@@ -111,6 +125,10 @@ return {
     left = left - empty_zset(q, q.failed, left)
     -- Parents left waiting have lost their children with the rest.
     left = left - empty_zset(q, q.waiting_children, left)
+    lane_writing.flush(q)
+    if has_lanes then
+      left = left - empty_names(q, left)
+    end
     if left <= 0 then
       return { "more" }
     end

@@ -5,6 +5,7 @@ local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
 local keys = require("lib.keys")
+local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
 local ready = require("lib.ready")
@@ -162,7 +163,11 @@ function flows.child_removed(q, job_key, parent_key, is_hard)
     if grandparent_key then
       flows.child_removed(q, parent_key, grandparent_key, is_hard)
     end
+    local lane = call("HGET", parent_key, jobs.field.lane)
     jobs.erase(p, id)
+    if lane then
+      lanes.removed(p, { id = id, lane = lane })
+    end
     return
   end
   ready.push(p, id, true)

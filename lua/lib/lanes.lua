@@ -137,9 +137,14 @@ function lanes.release(q, name)
   lane_state.touch(q, lane)
 end
 
--- Settle: a job that is nowhere takes its place in its lane, or goes out at once.
+-- Settle: a job that is nowhere takes its place in its lane, or goes out at once. Its lane may still count it as out: those
+-- who know nothing of lanes finish and remove without a word, and an id comes again.
 function lanes.enter(q, job)
+  lane_rules.mark(q)
   local lane = lane_state.open(q, job.lane)
+  if not job.is_new or job.sequence then
+    lane_state.drop(q, lane, job.id)
+  end
   if not lane_state.has_room(lane) then
     rest(q, lane, job)
   elseif lane_state.is_blocked(lane) or lane_rules.of(q).ordering_delay > 0 or lane_state.depth(q, lane) > 0 then
@@ -227,6 +232,7 @@ end
 
 -- Write: the gate let in a job that was not out.
 function lanes.let_in(q, job)
+  lane_rules.mark(q)
   local lane = lane_state.open(q, job.lane)
   lane_state.remove_resting(q, lane, job)
   lane_state.add_out(q, lane, job.id)
@@ -332,6 +338,11 @@ function lanes.take_out(q, job, is_long)
     return "delayed"
   end
   return nil
+end
+
+-- Whether the job is out, as far as its lane knows.
+function lanes.is_out(q, job)
+  return lane_state.position(lane_state.open(q, job.lane), job.id) ~= nil
 end
 
 -- Settle: the job is gone for good; if it was out, the next may go.

@@ -7,6 +7,7 @@ local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
+local schedules = require("lib.schedules")
 local shapes = require("lib.shapes")
 
 local removal = {}
@@ -17,8 +18,12 @@ local MOST_IN_TREE = 10000
 -- Takes the job out of the collection that holds it; that collection's suffix, or `unknown`. `job` is nil where there
 -- is no record. Whoever takes out a job for good tells its bonds (`bonds.removed`), and its lane goes on.
 function removal.take_out(q, id, job)
-  local from_lane = job and job.lane and lanes.take_out(q, job)
-  if from_lane then return from_lane end
+  if job and job.lane then
+    local from_lane = lanes.take_out(q, job)
+    if from_lane then return from_lane end
+    -- What this call has let out lies where it is looked for now.
+    lanes.push_all(q)
+  end
   if call("ZREM", q.completed, id) == 1 then return "completed" end
   if call("ZREM", q.waiting_children, id) == 1 then return "waiting-children" end
   if call("ZREM", q.delayed, id) == 1 then return "delayed" end
@@ -30,20 +35,32 @@ function removal.take_out(q, id, job)
   return "unknown"
 end
 
+-- Whether it is the iteration that a scheduler waits for: without it there would be no other.
+function removal.is_kept(q, id)
+  local schedule_id = string.match(id, "^repeat:(.*):%d+$")
+  if not schedule_id then
+    return false
+  end
+  local job = jobs.load(q, id)
+  return job and schedules.is_pending(q, id, job.schedule_id or schedule_id) or false
+end
+
 -- One job of a whole collection that goes: read before anything is written, so that an error leaves it where it
--- was. No event. Without a key: one that rests in its lane or waits there for its time.
+-- was. No event. Without a key: one that rests in its lane or waits there for its time. False if it does not any more: the
+-- end of another has let it out, and it lies in the ready order.
 function removal.discard(q, key, is_list, id)
   local job = jobs.load(q, id)
   if job then
     bonds.check(q, job, "removed")
   end
   if not key then
-    if job and job.lane then
-      lanes.take_out(q, job)
-    end
+    local is_let_out = job and job.lane and not lanes.take_out(q, job) and lanes.is_out(q, job)
     -- Also one that its lane does not know, or it would be met again and again.
     call("ZREM", q.lane_waiting, id)
     call("ZREM", q.lane_delayed, id)
+    if is_let_out then
+      return false
+    end
   elseif is_list then
     call("LREM", key, -1, id)
   else
@@ -53,6 +70,7 @@ function removal.discard(q, key, is_list, id)
     bonds.removed(q, job, true)
   end
   jobs.erase(q, id)
+  return true
 end
 
 local function children_of(job_key, with_settled)
@@ -119,6 +137,12 @@ function removal.plan(q, id, with_children)
     return nil, walk.refusal
   end
   return node, "locked"
+end
+
+-- Check: the same of a job that goes with its lane, also of a member of a group, which is undone then. One that rests is
+-- nobody's, whatever lock was left behind.
+function removal.plan_with_lane(q, id, is_resting)
+  return plan(q, id, false, is_resting, { left = 1, seen = {} })
 end
 
 -- Check: the children that have not run, neither leased nor failed, each with all below it.

@@ -93,9 +93,14 @@ local function read_ties(flat)
   return started, bytes, is_deferred, lane, tie
 end
 
--- Check: once a call is enough. Alone and from `wait` the first writes find out: see `take_alone`.
-local function check_keys(q, from)
-  if q.claiming or from ~= "wait" then
+-- One that is claimed at once and from `wait`: see `take_alone`. Behind one that was put aside several are.
+local function is_alone(q, from, count)
+  return count == 1 and from == "wait" and not q.claiming
+end
+
+-- Check: once a call is enough. Alone the first writes find out.
+local function check_keys(q, is_alone)
+  if not is_alone then
     events.check(q)
     shapes.check_one(q, "active")
     q.can_claim = true
@@ -162,7 +167,7 @@ end
 -- Write: the same of `count` jobs. What was begun is claimed, also where it could not be told of. A lock that is none makes
 -- the first write of its job fail, and is removed.
 local function start(q, arg, count, started, is_fresh, outcome)
-  arg.is_taken = not q.claiming and arg.from == "wait"
+  arg.is_taken = is_alone(q, arg.from, count)
   if arg.is_taken then
     take_alone(q, arg.job_ids[arg.at])
   end
@@ -193,7 +198,7 @@ local chosen_count = 0
 local function choose(q, arg)
   local ids, at, step, room = arg.job_ids, arg.at, arg.step, arg.room
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
-  local has_lanes, is_gated, is_alone = queue.settings(q).lanes, false, not q.claiming
+  local has_lanes, is_gated, reads_names = queue.settings(q).lanes, false, not q.claiming
   local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
   local is_ordered = arg.from ~= "prioritized"
   local count = 0
@@ -202,7 +207,7 @@ local function choose(q, arg)
   while count < left and room > 0 do
     local id, own_lane = ids[at], taken_from[at]
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked, is_alone, is_ordered, own_lane)
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, reads_names, is_ordered, own_lane)
     if not row then
       return flat, is_gated
     end
@@ -315,7 +320,7 @@ return function(q, arg, outcome)
     return "left", 0
   end
   if not q.can_claim then
-    check_keys(q, arg.from)
+    check_keys(q, is_alone(q, arg.from, math.max(count, 1)))
   end
   arg.peeked = count > 0 and flat
   if count == 0 then

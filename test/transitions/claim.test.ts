@@ -257,6 +257,21 @@ describe('claim: waiting | prioritized -> active', () => {
     expect((after['q:prioritized']!.value as string[][]).map(([id]) => id).sort()).toEqual(given.left);
   });
 
+  it('behind one that goes back to its lane, all that the fetch has read are claimed', async () => {
+    await tables.given(
+      usedQueue(),
+      lane({ out: ['x'], resting: ['r1'] }),
+      job('foreign', { id: 'x', fields: laneFields('1', '1') }),
+      job('waiting', { id: 'late', fields: laneFields('9', '9') }),
+      ...['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7'].map((id) => job('waiting', { id })),
+    );
+    const ids = idsOf(await tables.run(fetching({ fetchCount: 4 })));
+    expect(ids).toEqual(['p1', 'p2', 'p3', 'p4']);
+    const after = await tables.keyspace();
+    expect(after['q:active']!.value).toEqual(['p4', 'p3', 'p2', 'p1', 'x']);
+    expect(after['q:wait']!.value).toEqual(['p7', 'p6', 'p5']);
+  });
+
   describe('ahead of free slots', () => {
     const again = { ats: '1', processedOn: String(NOW - 60_000) };
     const waiting = (...ids: string[]) => ids.flatMap((id) => job('waiting', { id }));

@@ -1,11 +1,13 @@
 import { describe, it } from 'vitest';
 import { drainCall } from '../../src/store/generated/engine.ts';
-import { type Changes, gone, list, without } from '../support/expected.ts';
+import { type Changes, gone, hash, list, scored, without } from '../support/expected.ts';
 import {
   type Command,
   crowd,
   delayedScore,
   job,
+  lane,
+  laneFields,
   NOW,
   priorityScore,
   ROOT,
@@ -92,6 +94,29 @@ describe('drain', () => {
       'q:waiting-children': gone,
       'q:par': gone,
       'q:par:dependencies': gone,
+    });
+  });
+
+  it('a parent that goes so leaves its lane, and the next of that goes out', async () => {
+    const given = [
+      ...usedQueue(),
+      ...lane({ out: ['par'], resting: ['next'] }),
+      ...job('waiting-children', { id: 'par', fields: laneFields(), dependencies: [`${ROOT}:1`] }),
+      ...job('waiting', {
+        fields: { parentKey: `${ROOT}:par`, parent: `{"id":"par","queueKey":"${ROOT}"}` },
+      }),
+      // Not what is drained here.
+      ['ZREM', `${ROOT}:de`, 'next'] as Command,
+    ];
+    await expectChange(tables, given, drain(false), ['1'], {
+      'q:1': gone,
+      'q:waiting-children': gone,
+      'q:par': gone,
+      'q:par:dependencies': gone,
+      'q:wait': list('next'),
+      'q:marker': scored('0', 0),
+      'q:meta:lane:a': gone,
+      'q:meta:lane-out': hash({ a: 'next' }),
     });
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { obliterateCall } from '../../src/store/generated/engine.ts';
-import { type Command, crowd, hset, job, ROOT } from '../support/given.ts';
+import { type Command, crowd, hset, job, lane, laneFields, ROOT } from '../support/given.ts';
 import { expectChange, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -37,6 +37,23 @@ describe('obliterate', () => {
     await tables.given(everything, [paused]);
     expect(await tables.run(obliterate(true))).toEqual(['done']);
     expect(Object.keys(await tables.keyspace())).toEqual(['other:meta']);
+  });
+
+  it('jobs of lanes go a few at a time, and so does what is left of those whose records were gone', async () => {
+    await tables.given(
+      [...crowd(), paused],
+      lane({ out: ['1'], resting: ['r1', 'r2', 'r3', 'r4'] }),
+      job('waiting', { fields: laneFields() }),
+      lane({ name: 'b', resting: ['ghost'] }),
+      [['DEL', `${ROOT}:ghost`], ['ZREM', `${ROOT}:de`, 'ghost'], ['RPUSH', `${ROOT}:meta:line:b`, '77']],
+    );
+    expect(await tables.run(obliterate(true, 2))).toEqual(['more']);
+    expect((await tables.keyspace())['q:de']!.value).toHaveLength(2);
+    const words: unknown[] = [];
+    do words.push((await tables.run(obliterate(true, 2)))[0]);
+    while (words.at(-1) === 'more' && words.length < 20);
+    expect(words.at(-1)).toBe('done');
+    expect(await tables.keyspace()).toEqual({});
   });
 
   it('a call is bounded and says that there is more', async () => {

@@ -3,10 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import {
   addGroupsCall,
+  exchangeCall,
   pushAddGroup,
   pushAddInLane,
+  pushCompleteInLane,
   pushMapping,
   pushMember,
+  removeLaneCall,
 } from '../../../src/store/generated/engine.ts';
 import {
   changed,
@@ -22,10 +25,10 @@ import {
   zset,
 } from '../../support/expected.ts';
 import { counts, groupChanges, moved, told } from '../../support/expected-group.ts';
-import { type Command, hset, NOW, ROOT, record, usedQueue } from '../../support/given.ts';
+import { type Command, hset, job, NOW, ROOT, record, usedQueue } from '../../support/given.ts';
 import { GROUP, givenGroup, headOf, type MemberSpec, mapping } from '../../support/given-group.ts';
-import { addition, fetching } from '../edges.ts';
-import { cancelGroup, complete, fail, running } from '../group-requests.ts';
+import { addition, completion, fetching, items, noFetch, seenInLane } from '../edges.ts';
+import { cancelGroup, complete, drain, fail, obliterate, running } from '../group-requests.ts';
 import { expectChange, useTables } from '../tables.ts';
 
 const tables = useTables();
@@ -188,6 +191,64 @@ describe('members of a lane', () => {
         ),
       }),
     );
+  });
+
+  // The first of them that goes undoes the group, whose other members go with it: and so the one behind them is let out
+  // while the lane is being emptied.
+  it.each([
+    ['drained', drain],
+    ['removed', { call: removeLaneCall, argv: removeLaneCall.encode({ lane: 'a', most: 100 }) }],
+  ])('when the lane is %s, all are gone, the group is undone, and nothing of the lane is left', async (_, request) => {
+    await tables.given(three);
+    const [count] = (await tables.run(request)).filter((word) => word !== 'done');
+    expect(Number(count)).toBeGreaterThan(0);
+    const after = await tables.keyspace();
+    expect(after['q:groups:g']!.value).toMatchObject({ state: 'FAILED', cancelledCount: '3' });
+    expect(Object.keys(after).filter((key) => /^q:(m\d|by|de|wait|meta:lane|meta:line)/.test(key))).toEqual([]);
+  });
+
+  it('when the queue is obliterated, nothing is left', async () => {
+    await tables.given(three, [hset(`${ROOT}:meta`, { paused: '1' })]);
+    expect(await tables.run(obliterate(true))).toEqual(['done']);
+    expect(await tables.keyspace()).toEqual({});
+  });
+
+  // Two lanes are handed over. The next of the first is cancelled, so the one behind it is let out, into the ready order;
+  // and with it the next of the second, which must not be taken from where it was before.
+  it('the next of a lane was cancelled: the next of another lane, fetched in the same call, begins once', async () => {
+    const inB = (sequence: string) => ({ lane: 'b', orderMs: '+7', laneSeq: sequence });
+    const given: Command[] = [
+      ...used,
+      ...givenGroup({ state: 'FAILED', members: [{ ...resting, status: 'cancelled' }] }),
+      stored('m2', 2, 0),
+      ...job('active', { id: 'a1', fields: laneFields(1) }),
+      ...job('active', { id: 'b1', fields: inB('3') }),
+      hset(`${ROOT}:meta:lane-out`, { a: 'a1', b: 'b1' }),
+      ['ZADD', `${ROOT}:meta:lanes`, '0', 'a', '0', 'b'],
+      ...rests('m2', 2),
+      ...bystander,
+      hset(`${ROOT}:b2`, record(inB('4'))),
+      ['ZADD', `${ROOT}:meta:lane:b`, '7', entry(4, 'b2')],
+      ['ZADD', `${ROOT}:de`, String(NOW - 100), 'b2'],
+    ];
+    const ends = [
+      { ...completion, ...seenInLane, jobId: 'a1', lane: 'a' },
+      { ...completion, ...seenInLane, jobId: 'b1', lane: 'b' },
+    ];
+    await tables.given(given);
+    const reply = await tables.run({
+      call: exchangeCall,
+      argv: exchangeCall.encode(
+        { ...noFetch, fetchCount: 4, token: 'mine:2' },
+        items(pushCompleteInLane, ...ends),
+      ),
+    });
+    const ids = (reply[1] as unknown[]).filter((_, i) => i % 2 === 0);
+    const after = await tables.keyspace();
+    const waiting = (after['q:wait']?.value ?? []) as string[];
+    expect([...ids, ...waiting].sort()).toEqual(['b2', 'by']);
+    expect(((after['q:active']?.value ?? []) as string[]).toSorted()).toEqual(ids.toSorted());
+    expect(after['q:meta:lane-out']!.value).toEqual({ a: 'by', b: 'b2' });
   });
 
   it('added with their group: the first is out, the second rests', async () => {
