@@ -45,7 +45,11 @@ describe('obliterate', () => {
       lane({ out: ['1'], resting: ['r1', 'r2', 'r3', 'r4'] }),
       job('waiting', { fields: laneFields() }),
       lane({ name: 'b', resting: ['ghost'] }),
-      [['DEL', `${ROOT}:ghost`], ['ZREM', `${ROOT}:de`, 'ghost'], ['RPUSH', `${ROOT}:meta:line:b`, '77']],
+      [
+        ['DEL', `${ROOT}:ghost`],
+        ['ZREM', `${ROOT}:de`, 'ghost'],
+        ['RPUSH', `${ROOT}:meta:line:b`, '77'],
+      ],
     );
     expect(await tables.run(obliterate(true, 2))).toEqual(['more']);
     expect((await tables.keyspace())['q:de']!.value).toHaveLength(2);

@@ -73,12 +73,18 @@ describe('remove_lane', () => {
   it('a lock that was left behind keeps nobody who rests', async () => {
     const lock: Command = ['SET', `${ROOT}:r1:lock`, 'left:1', 'PX', '30000'];
     const left = [...usedQueue(), ...lane({ out: ['x'], resting: ['r1'] }), lock];
-    await expectChange(tables, [...left, ...job('foreign', { id: 'x', fields: laneFields('1', '9') })], remove(), ['done', '1'], {
-      'q:r1': gone,
-      'q:de': gone,
-      'q:meta:lane:a': gone,
-      'q:events': removed(['r1', 'wait']),
-    });
+    await expectChange(
+      tables,
+      [...left, ...job('foreign', { id: 'x', fields: laneFields('1', '9') })],
+      remove(),
+      ['done', '1'],
+      {
+        'q:r1': gone,
+        'q:de': gone,
+        'q:meta:lane:a': gone,
+        'q:events': removed(['r1', 'wait']),
+      },
+    );
   });
 
   it('a lane that is not there has nothing to remove', async () => {

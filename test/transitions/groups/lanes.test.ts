@@ -198,14 +198,19 @@ describe('members of a lane', () => {
   it.each([
     ['drained', drain],
     ['removed', { call: removeLaneCall, argv: removeLaneCall.encode({ lane: 'a', most: 100 }) }],
-  ])('when the lane is %s, all are gone, the group is undone, and nothing of the lane is left', async (_, request) => {
-    await tables.given(three);
-    const [count] = (await tables.run(request)).filter((word) => word !== 'done');
-    expect(Number(count)).toBeGreaterThan(0);
-    const after = await tables.keyspace();
-    expect(after['q:groups:g']!.value).toMatchObject({ state: 'FAILED', cancelledCount: '3' });
-    expect(Object.keys(after).filter((key) => /^q:(m\d|by|de|wait|meta:lane|meta:line)/.test(key))).toEqual([]);
-  });
+  ])(
+    'when the lane is %s, all are gone, the group is undone, and nothing of the lane is left',
+    async (_, request) => {
+      await tables.given(three);
+      const [count] = (await tables.run(request)).filter((word) => word !== 'done');
+      expect(Number(count)).toBeGreaterThan(0);
+      const after = await tables.keyspace();
+      expect(after['q:groups:g']!.value).toMatchObject({ state: 'FAILED', cancelledCount: '3' });
+      expect(Object.keys(after).filter((key) => /^q:(m\d|by|de|wait|meta:lane|meta:line)/.test(key))).toEqual(
+        [],
+      );
+    },
+  );
 
   it('when the queue is obliterated, nothing is left', async () => {
     await tables.given(three, [hset(`${ROOT}:meta`, { paused: '1' })]);
