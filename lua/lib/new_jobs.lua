@@ -194,7 +194,7 @@ local distrust = 0
 --
 -- The record is name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts behind
 -- those say that its sequence is not its id. The number of values is odd, which that of names and values never is, and at
--- most eight are read: a server builds a longer list anew.
+-- most eight are read: a server builds a longer list anew. src/store/fetched-records.ts reads them.
 function new_jobs.read(key, has_lanes, peeked, is_alone, is_ordered, lane)
   if expects_new and not peeked then
     local row, bytes, own_lane
@@ -217,6 +217,23 @@ function new_jobs.read(key, has_lanes, peeked, is_alone, is_ordered, lane)
     return nil, nil, nil, flat
   end
   return flat, #(value_of(flat, "data") or ""), value_of(flat, LANE), flat
+end
+
+-- Of jobs that a worker gets together most have the same name, options and priority: behind `true` one has only what is its
+-- own, and the rest is that of the last one that was told whole. `outcome` tells of `before` others already.
+function new_jobs.shorten(outcome, before)
+  local records, name, options, priority = outcome.records, outcome.last_name, outcome.last_options, outcome.last_priority
+  for slot = 2 * before + 2, 2 * outcome.count, 2 do
+    local row = records[slot]
+    local own_name, own_options, own_priority = row[1], row[3], row[5]
+    -- Names and values are more than seven, and so are those of one with a sequence of its own: they stay as they are.
+    if own_name == name and own_options == options and own_priority == priority and not row[8] then
+      row[1], row[3], row[4], row[5], row[6], row[7] = true, row[4], row[6], row[7], nil, nil
+    elseif not row[8] then
+      name, options, priority = own_name, own_options, own_priority
+    end
+  end
+  outcome.last_name, outcome.last_options, outcome.last_priority = name, options, priority
 end
 
 return new_jobs

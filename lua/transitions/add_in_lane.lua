@@ -25,12 +25,12 @@ local LANE, ORDER = jobs.field.lane, jobs.field.order
 -- Their lanes, by the number of the item; kept from call to call, only those of a run that was read belong to this one.
 local names = {}
 
--- The items of a run behind the first say no more than their verb, data, options and lane.
+-- The items of a run behind the first say no more than their data, options and lane.
 local function read_names(q, arg)
   local argv, at, first = q.argv, q.behind + 3, q.item
   names[first] = arg.lane
   for number = first + 1, first + q.run - 1 do
-    names[number], at = argv[at], at + 4
+    names[number], at = argv[at], at + 3
   end
 end
 
@@ -60,7 +60,7 @@ local function store_all(q, arg, count, taken, ids)
     local item = first + i - 1
     q.item = item
     if i > 1 then
-      data, opts, at = argv[at + 1], argv[at + 2], at + 4
+      data, opts, at = argv[at + 1], argv[at + 2], at + 3
     end
     local number = taken.number + 1
     local id, lane = string.format(digits, number), names[item]

@@ -174,11 +174,14 @@ local function start(q, arg, count, started, is_fresh, outcome)
   begun, told = 0, 0
   local removed = 0
   repeat
-    local first, turned_back = begun + 1, outcome.turned_back
+    local first, turned_back, before = begun + 1, outcome.turned_back, outcome.count
     local is_done, err = pcall(start_each, q, arg, first, count, started, is_fresh, outcome)
     turned_back = outcome.turned_back - turned_back
     batch_claims.claim(q, arg, first, begun, begun - first + 1 - turned_back)
-    outcome.count = outcome.count + told - first + 1 - turned_back
+    outcome.count = before + told - first + 1 - turned_back
+    if is_fresh then
+      new_jobs.shorten(outcome, before)
+    end
     if not is_done then
       local failed = begun + 1
       if failed == removed or told < begun or not shapes.is_wrong_type(err) then

@@ -17,12 +17,12 @@ local complete = require("transitions.complete")
 -- The lanes of the items of one run, in their order; kept from call to call, only as many as are counted belong to this.
 local names = {}
 
--- Those behind the first say no more than their verb, their job and their lane.
+-- Those behind the first say no more than their job and their lane.
 local function read_names(q, arg, count)
   local argv, at = q.argv, q.behind + 2
   names[1] = arg.lane
   for i = 2, count do
-    names[i], at = argv[at], at + 3
+    names[i], at = argv[at], at + 2
   end
 end
 

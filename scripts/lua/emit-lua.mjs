@@ -72,7 +72,8 @@ function entryText(tree, call) {
 
 // What a call knows of its items: where they begin, how long each is, and for each verb a function that reads one item
 // into its transition's table and says where the next one begins; a short form also says which verb it stands for. The
-// shortest leaves in the table what the one before it had; `again` says which one may follow a verb so.
+// shortest leaves in the table what the one before it had; `again` says which one may follow a verb so. Many of those share
+// one verb (lua/lib/items.lua), so each is as long as its arguments are many.
 function readersText(tree, call, first) {
   if (call.items.length === 0) return '';
   const given = (arg, i) => `arg.${arg.name} = ${reader[arg.type](`at + ${i + 1}`)}`;
@@ -86,11 +87,11 @@ function readersText(tree, call, first) {
     const args = call.shapes.get(verb) ?? module.args;
     const own = `readers_of_${verb}_in_${call.name}`;
     const forms = [];
-    const add = (form, fields, count) => {
+    const add = (form, fields, count, length = count + 1) => {
       const stands = form === verb ? '' : `, "${verb}"`;
       forms.push(`function(argv, at) ${fields.join(' ')} return arg, at + ${count + 1}${stands} end`);
       readers.push(`["${form}"] = ${own}[${forms.length}]`);
-      lengths.push(`["${form}"] = ${count + 1}`);
+      lengths.push(`["${form}"] = ${length}`);
       if (module?.again !== undefined) following.push(`["${form}"] = "${againVerb(verb)}"`);
     };
     add(verb, args.map(given), args.length);
@@ -101,7 +102,7 @@ function readersText(tree, call, first) {
     }
     if (module?.again !== undefined) {
       const differing = args.filter(({ name }) => module.again.includes(name));
-      add(againVerb(verb), differing.map(given), differing.length);
+      add(againVerb(verb), differing.map(given), differing.length, differing.length);
     }
     setups.push(`local ${own} = (function() local arg = {} return { ${forms.join(',\n')} } end)()\n`);
   }

@@ -15,6 +15,7 @@ import {
   pushGiveBack,
   pushRetry,
 } from '../store/generated/engine.ts';
+import { ItemRun } from '../store/item-run.ts';
 import type { Refused } from '../store/replies.ts';
 
 export interface Finish {
@@ -37,12 +38,12 @@ export function isAccepted(finish: Finish, word: string): boolean {
 /** The items of one call. Completions mostly differ in their job and its lane alone, and then only those are sent. */
 export function encodeFinishes(finishes: readonly Finish[]): string[] {
   const argv: string[] = [];
-  let before: CompleteArg | undefined;
-  let beforeInLane: CompleteInLaneArg | undefined;
+  const plain = new ItemRun<CompleteArg>();
+  const inLanes = new ItemRun<CompleteInLaneArg>();
   for (const { item } of finishes) {
     if (Array.isArray(item)) argv.push(...item);
-    else if (item.lane === '') before = pushComplete(argv, item, before);
-    else beforeInLane = pushCompleteInLane(argv, item, beforeInLane);
+    else if (item.lane === '') pushComplete(argv, item, plain);
+    else pushCompleteInLane(argv, item, inLanes);
   }
   return argv;
 }

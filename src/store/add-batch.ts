@@ -2,6 +2,7 @@
 
 import { type Asker, CallBatch, type Wish } from './call-batch.ts';
 import { type AddArg, type AddInLaneArg, addManyCall, pushAdd, pushAddInLane } from './generated/engine.ts';
+import { ItemRun } from './item-run.ts';
 import { sendAmongNeighbours } from './neighbours.ts';
 import { refusal } from './replies.ts';
 import type { Session } from './session.ts';
@@ -61,8 +62,11 @@ export class AddBatch extends CallBatch<NewJob, Adder> {
     return data.length + opts.length + name.length;
   }
 
-  protected override push(argv: string[], arg: NewJob, before: NewJob | undefined): NewJob | undefined {
-    return pushNewJob(argv, arg, before);
+  protected override encode(batch: readonly Wish<NewJob, Adder>[]): string[] {
+    const argv: string[] = [];
+    const runs = newJobRuns();
+    for (const { arg } of batch) pushNewJob(argv, arg, runs);
+    return argv;
   }
 
   protected override answer(
@@ -88,11 +92,20 @@ function tell({ arg, asker, place }: Wish<NewJob, Adder>, word: string, value: s
   else asker.refused(refusal(word, value, { jobId: arg.jobId, command: 'addJob' }), place);
 }
 
-/** `before` is the one that was pushed before it, or undefined. */
-export function pushNewJob(argv: string[], arg: NewJob, before?: NewJob): NewJob {
-  if (isInLane(arg)) pushAddInLane(argv, arg, before && isInLane(before) ? before : undefined);
-  else pushAdd(argv, arg, before && !isInLane(before) ? before : undefined);
-  return arg;
+/** What new jobs that go in one call have in common. */
+export interface NewJobRuns {
+  readonly plain: ItemRun<AddArg>;
+  readonly inLanes: ItemRun<AddInLaneArg>;
+}
+
+export function newJobRuns(): NewJobRuns {
+  return { plain: new ItemRun(), inLanes: new ItemRun() };
+}
+
+/** Without `runs` it is sent whole. */
+export function pushNewJob(argv: string[], arg: NewJob, runs?: NewJobRuns): void {
+  if (isInLane(arg)) pushAddInLane(argv, arg, runs?.inLanes);
+  else pushAdd(argv, arg, runs?.plain);
 }
 
 function isInLane(arg: NewJob): arg is AddInLaneArg & NewJob {

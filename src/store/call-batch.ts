@@ -48,8 +48,8 @@ export abstract class CallBatch<Arg, By extends Asker> {
   /** About how many bytes it sends. */
   protected abstract byteCount(arg: Arg): number;
 
-  /** Answers what the next one may be said to repeat, and is handed that of the one before. */
-  protected abstract push(argv: string[], arg: Arg, before: Arg | undefined): Arg | undefined;
+  /** All that is sent of the wishes of one call. */
+  protected abstract encode(batch: readonly Wish<Arg, By>[]): string[];
 
   /** Answers each wish of a call from its reply. */
   protected abstract answer(batch: readonly Wish<Arg, By>[], body: readonly unknown[], at: number): void;
@@ -112,9 +112,7 @@ export abstract class CallBatch<Arg, By extends Asker> {
   }
 
   #sendBatch(batch: readonly Wish<Arg, By>[]): void {
-    const argv: string[] = [];
-    let before: Arg | undefined;
-    for (const { arg } of batch) before = this.push(argv, arg, before);
+    const argv = this.encode(batch);
     this.#inFlight++;
     const post = () =>
       this.#session.post(

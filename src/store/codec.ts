@@ -244,26 +244,8 @@ export function emptyRecord(id: string): JobRecord {
 const newJobFields = ['name', 'data', 'opts', 'timestamp', 'delay', 'priority', 'lane', 'orderMs', 'laneSeq'];
 const ofNewJobs = new Set(newJobFields);
 
-// Its values in the order of lua/lib/new_jobs.lua: five without a lane, seven in one, nine where the job has a sequence in
-// its lane that is not its id. Its delay, if it had one, is over.
-function decodeNewRecord(id: string, values: readonly string[]): JobRecord {
-  const record = emptyRecord(id);
-  record.name = values[0]!;
-  record.data = values[1]!;
-  record.opts = values[2]!;
-  record.timestamp = Number(values[3]);
-  record.priority = Number(values[4]);
-  if (values.length > 5) {
-    record.lane = values[5]!;
-    record.orderMs = Number(values[6]);
-  }
-  record.newFieldCount = values.length === 9 ? 9 : values.length + 1;
-  return record;
-}
-
-/** From HGETALL's flat list of fields and values, or from the values of a new job alone: their number is odd. */
+/** From HGETALL's flat list of fields and values. */
 export function decodeRecord(id: string, flat: readonly string[]): JobRecord {
-  if (flat.length % 2 === 1) return decodeNewRecord(id, flat);
   const record = emptyRecord(id);
   let isNew = true;
   for (let i = 0; i < flat.length; i += 2) {

@@ -67,8 +67,8 @@ export class GroupBatch extends CallBatch<Encoded, GroupAdder> {
     return arg.length;
   }
 
-  protected override push(argv: string[], arg: Encoded): undefined {
-    for (const text of arg.argv) argv.push(text);
+  protected override encode(batch: readonly Wish<Encoded, GroupAdder>[]): string[] {
+    return batch.flatMap(({ arg }) => arg.argv);
   }
 
   protected override answer(

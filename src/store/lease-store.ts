@@ -1,7 +1,8 @@
 // What a worker does with jobs it holds: fetch, finish, renew, look after the queue.
 
 import { yokeError } from '../model/errors.ts';
-import { decodeRecord, type JobRecord, markStarted } from './codec.ts';
+import { type JobRecord, markStarted } from './codec.ts';
+import { decodeFetched } from './fetched-records.ts';
 import {
   type CompleteInLaneArg,
   completeOneCall,
@@ -172,12 +173,8 @@ function completed(refusal: readonly string[], at: number): Exchange {
 
 function readExchange({ body, at }: TimedReply, workerName: string): Exchange {
   const [refused, fetched, ghosts, limitedMs, dueAt, isMore, reason] = exchangeParts(body);
-  const jobs: JobRecord[] = [];
-  for (let i = 0; i < fetched.length; i += 2) {
-    const record = decodeRecord(fetched[i] as string, fetched[i + 1] as string[]);
-    markStarted(record, at, workerName);
-    jobs.push(record);
-  }
+  const jobs = decodeFetched(fetched);
+  for (const record of jobs) markStarted(record, at, workerName);
   return {
     at,
     refused,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addManyCall, pushAddInLane } from '../../src/store/generated/engine.ts';
+import { ItemRun } from '../../src/store/item-run.ts';
 import { type Changes, events, fields, hash, pushedLeft, scored, text } from '../support/expected.ts';
 import {
   crowd,
@@ -19,9 +20,8 @@ const tables = useTables();
 const inLane = { ...addition, lane: 'a', order: '7' };
 const add = (...jobs: Partial<typeof inLane>[]) => {
   const argv: string[] = [];
-  let before: typeof inLane | undefined;
-  for (const job of jobs)
-    before = pushAddInLane(argv, { ...inLane, jobId: '', ...job }, before) as typeof inLane;
+  const run = new ItemRun<typeof inLane>();
+  for (const job of jobs) pushAddInLane(argv, { ...inLane, jobId: '', ...job }, run);
   return { call: addManyCall, argv: addManyCall.encode(argv) };
 };
 /** A sequence of its own only beside an id of its own. */

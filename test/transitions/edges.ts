@@ -36,6 +36,7 @@ import {
   updateDataCall,
   updateProgressCall,
 } from '../../src/store/generated/engine.ts';
+import { ItemRun } from '../../src/store/item-run.ts';
 import type { EngineCall } from '../../src/store/lua-source.ts';
 import {
   activeFieldCount,
@@ -98,12 +99,13 @@ export const noFetch: ExchangeCallArg = {
   afterFinish: false,
 };
 
-type Push<Arg> = (argv: string[], arg: Arg, before?: Arg) => unknown;
+type Push<Arg> = (argv: string[], arg: Arg, run?: ItemRun<Arg>) => void;
 
 /** Each as short as the one before it allows, as clients send them. */
 export function items<Arg>(push: Push<Arg>, ...args: Arg[]): string[] {
   const argv: string[] = [];
-  for (const [i, arg] of args.entries()) push(argv, arg, args[i - 1]);
+  const run = new ItemRun<Arg>();
+  for (const arg of args) push(argv, arg, run);
   return argv;
 }
 

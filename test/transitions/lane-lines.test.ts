@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeRecord } from '../../src/store/codec.ts';
+import { decodeFetched } from '../../src/store/fetched-records.ts';
 import {
   addManyCall,
   checkLanesCall,
@@ -174,11 +174,8 @@ const restingIn = (space: Keyspace) =>
 /** What a worker makes of the reply: a record comes in either of two forms, by what the server met before it. */
 function heard(request: Request, [word, now, body]: [string, string, unknown[]]): unknown[] {
   if (request.call !== exchangeCall) return [word, now, body];
-  const [refused, fetched, ...others] = body as [unknown, (string | string[])[], ...unknown[]];
-  const records = fetched.map((flat, i) =>
-    typeof flat === 'string' ? flat : decodeRecord(fetched[i - 1] as string, flat),
-  );
-  return [word, now, [refused, records, ...others]];
+  const [refused, fetched, ...others] = body as [unknown, unknown[], ...unknown[]];
+  return [word, now, [refused, decodeFetched(fetched), ...others]];
 }
 
 async function play(history: readonly Step[], used: string): Promise<unknown[]> {

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../src/store/codec.ts';
+import { decodeFetched } from '../../src/store/fetched-records.ts';
 import { exchangeCall, pushCompleteInLane } from '../../src/store/generated/engine.ts';
 import {
   type Command,
@@ -40,13 +41,8 @@ async function decodedAsWhole(ids: readonly string[]) {
   return new Map(ids.map((id, i) => [id, decodeRecord(id, Object.entries(raw[i]!).flat())]));
 }
 
-function decodedFrom(fetched: readonly unknown[]) {
-  return new Map(
-    fetched.flatMap((id, i) =>
-      i % 2 === 0 ? [[id as string, decodeRecord(id as string, fetched[i + 1] as string[])]] : [],
-    ),
-  );
-}
+const decodedFrom = (fetched: readonly unknown[]) =>
+  new Map(decodeFetched(fetched).map((record) => [record.id, record]));
 
 /** By a script of its own, so that nothing is guessed from what the calls before have met. */
 async function fetchedBy(request: Request) {

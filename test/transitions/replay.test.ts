@@ -2,7 +2,7 @@
 // whatever happened in between; a number that nobody waits for any more is refused.
 
 import { describe, expect, it } from 'vitest';
-import { decodeRecord } from '../../src/store/codec.ts';
+import { decodeFetched } from '../../src/store/fetched-records.ts';
 import { exchangeCall, promoteCall, pushComplete, updateDataCall } from '../../src/store/generated/engine.ts';
 import {
   type Command,
@@ -65,11 +65,9 @@ describe('a call that is sent again', () => {
   function sorted(reply: [string, string, unknown[]]): unknown {
     const [word, now, body] = reply;
     if (!Array.isArray(body[1])) return reply;
-    const fetched = (body[1] as (string | string[])[]).map((entry) => {
-      if (!Array.isArray(entry)) return entry;
-      const { processedOn: _, attemptsStarted: __, newFieldCount: ___, ...rest } = decodeRecord('', entry);
-      return rest;
-    });
+    const fetched = decodeFetched(body[1]).map(
+      ({ processedOn: _, attemptsStarted: __, newFieldCount: ___, ...rest }) => rest,
+    );
     return [word, now, [body[0], fetched, ...body.slice(2)]];
   }
 });

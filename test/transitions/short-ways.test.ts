@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeFinishes, failing } from '../../src/core/finishing.ts';
-import { type NewJob, pushNewJob } from '../../src/store/add-batch.ts';
+import { newJobRuns, pushNewJob } from '../../src/store/add-batch.ts';
 import { addManyCall, exchangeCall, pushAdd } from '../../src/store/generated/engine.ts';
 import {
   type Command,
@@ -296,8 +296,8 @@ describe('add', () => {
         const all = args.map((arg) => ({ ...addition, opts: `{"lane":"${arg.lane}"}`, ...arg }));
         const run = async (...some: typeof all) => {
           const argv: string[] = [];
-          let before: NewJob | undefined;
-          for (const one of some) before = pushNewJob(argv, one, before);
+          const runs = newJobRuns();
+          for (const one of some) pushNewJob(argv, one, runs);
           short += argv.filter((word) => word === 'add_in_lane+').length;
           const told = oneByOne(
             (await tables.run({ call: addManyCall, argv: addManyCall.encode(argv) })) as string[],
