@@ -16,7 +16,9 @@ const AT_FIRST = 64;
 
 export class BulkAdd<D, R, N extends string> implements Adder {
   readonly #queue: JobHost;
-  readonly #args: NewJob[] = [];
+  /** What is sent; not yet there for those of which nothing has been encoded. */
+  readonly #args: (NewJob | undefined)[] = [];
+  readonly #names: N[] = [];
   readonly #data: D[] = [];
   readonly #options: ResolvedJobOptions[] = [];
   readonly #refused: RefusedJob[] = [];
@@ -36,7 +38,10 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     const place = this.#args.length;
     const isLate = place >= AT_FIRST && isSurelyEncodable(data, options);
     if (isLate) this.#late.push(place);
-    this.#args.push(encodeAdd(name, isLate ? undefined : data, options));
+    // Options of its own may be such that they cannot be encoded.
+    const isUntouched = isLate && Object.isFrozen(options.stored);
+    this.#args.push(isUntouched ? undefined : encodeAdd(name, isLate ? undefined : data, options));
+    this.#names.push(name);
     this.#data.push(data);
     this.#options.push(options);
   }
@@ -46,8 +51,12 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     for (; this.#encodedCount < this.#late.length; this.#encodedCount++) {
       const place = this.#late[this.#encodedCount]!;
       if (place >= end) return;
-      const arg = this.#args[place]!;
-      arg.data = encodeJobData(arg.name, this.#data[place], this.#options[place]!);
+      const arg = this.#args[place];
+      const name = this.#names[place]!;
+      const options = this.#options[place]!;
+      const data = this.#data[place];
+      if (arg) arg.data = encodeJobData(name, data, options);
+      else this.#args[place] = encodeAdd(name, data, options);
     }
   }
 
@@ -60,7 +69,7 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     });
     // All in the same turn: no answer is read before.
     this.#sendAll();
-    this.#jobs = this.#args.map((arg, index) => this.#jobOf(arg, index));
+    this.#jobs = this.#names.map((name, index) => this.#jobOf(name, index));
     await done;
     if (this.#refused.length > 0) throw this.#refusal();
     return this.#jobs;
@@ -74,7 +83,7 @@ export class BulkAdd<D, R, N extends string> implements Adder {
         const next = at + (at === 0 ? AT_FIRST : AT_ONCE);
         const end = this.#late[this.#encodedCount] === undefined ? count : Math.min(count, next);
         this.encode(end);
-        this.#queue.jobs.addAll(this.#args.slice(at, end), this, at, end < count);
+        this.#queue.jobs.addAll(this.#args.slice(at, end) as NewJob[], this, at, end < count);
         at = end;
       }
     } catch (error) {
@@ -97,9 +106,9 @@ export class BulkAdd<D, R, N extends string> implements Adder {
     if (--this.#leftCount === 0) this.#done();
   }
 
-  #jobOf({ name }: NewJob, index: number): Job<D, R, N> {
+  #jobOf(name: N, index: number): Job<D, R, N> {
     const options = this.#options[index]!.stored as JobsOptions;
-    return new Job<D, R, N>(this.#queue, name as N, this.#data[index]!, options);
+    return new Job<D, R, N>(this.#queue, name, this.#data[index]!, options);
   }
 
   // What was refused as a whole, for one reason, is told that reason. Each call has an error of its own for it.

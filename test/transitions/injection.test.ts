@@ -244,7 +244,7 @@ describe('an error in the middle of a batch', () => {
       ],
     },
   ])('of $what: it costs the one that it hits', async ({ alike, short, given }) => {
-    expect(alike.argv.filter((text) => text === short)).toHaveLength(2);
+    expect(alike.argv[alike.argv.indexOf(short) + 1]).toBe('2');
     const hit = new Set<number>();
     let k = 0;
     await atEveryCommand(given, alike, async (run, at) => {
@@ -268,7 +268,7 @@ describe('an error in the middle of a batch', () => {
   it('of adds that are alike: it costs the one that it hits', async () => {
     const data = ['1', '2', '3'];
     const argv = items(pushAdd, ...data.map((text) => ({ ...addition, jobId: '', data: text })));
-    expect(argv.filter((text) => text === 'add+')).toHaveLength(2);
+    expect(argv[argv.indexOf('add+') + 1]).toBe('2');
     const hit = new Set<string>();
     let k = 0;
     const request = { call: addManyCall, argv: addManyCall.encode(argv) };
