@@ -16,13 +16,15 @@ const NOT_NOW = Symbol('not now');
 /**
  * The reply, or null where there was none: after `timeoutMs`, or because the link broke. In the second case the
  * caller must look for what it may have missed once the link is back, so null comes then and not before (but after
- * `timeoutMs` in any case). Rejects when the connection is closed or the server refuses.
+ * `timeoutMs` in any case). Rejects when the connection is closed or the server refuses. `yields`: asked when the reply is
+ * there; then it comes behind all others that have arrived with it.
  */
 export async function blockingRead(
   connection: Connection,
   command: string,
   args: readonly (string | number)[],
   timeoutMs: number,
+  yields: () => boolean = () => false,
 ): Promise<unknown> {
   const client = connection.client ?? (await connection.ready());
   if (!connection.isUp) return nothingOnceUp(connection, timeoutMs);
@@ -44,7 +46,8 @@ export async function blockingRead(
     connection.on('closed', onLost);
     client.call(command, args).then(
       (value) => {
-        resolve(value);
+        if (yields()) setImmediate(resolve, value);
+        else resolve(value);
         // A job may be waiting for what this reply leads to: that goes first.
         setImmediate(tidyUp);
       },

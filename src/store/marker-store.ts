@@ -19,11 +19,15 @@ export class MarkerStore {
     this.#key = `${root}:marker`;
   }
 
-  /** Waits for a marker, at most this long. A link that broke counts as a timeout once it is back. */
-  async wait(timeoutMs: number): Promise<Wake> {
+  /**
+   * Waits for a marker, at most this long. A link that broke counts as a timeout once it is back. `yields`: whether an
+   * answer is due that matters more than a marker.
+   */
+  async wait(timeoutMs: number, yields?: () => boolean): Promise<Wake> {
     // The server counts 0 as for ever, and older ones do not trust less than 2 ms.
     const seconds = Math.max(timeoutMs, 2) / 1000;
-    const reply = await blockingRead(this.#connection, 'bzpopmin', [this.#key, seconds], timeoutMs);
+    const args = [this.#key, seconds];
+    const reply = await blockingRead(this.#connection, 'bzpopmin', args, timeoutMs, yields);
     if (!Array.isArray(reply)) return { kind: 'timeout' };
     const [, member, score] = reply as [string, string, string];
     return member === '1' ? { kind: 'due', dueAt: Math.trunc(Number(score)) } : { kind: 'work' };

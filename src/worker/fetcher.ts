@@ -8,6 +8,8 @@ export interface FetcherSettings {
   /** Longest sleep in ms. */
   readonly idleMs: number;
   readonly clock: Clock;
+  /** A fetch is on its way already. */
+  readonly isAnswerDue: () => boolean;
   readonly onWake: () => void;
   readonly onError: (error: Error) => void;
 }
@@ -103,7 +105,7 @@ export class Fetcher {
 
   /** True if it is time to look. */
   async #sleepOnce(): Promise<boolean> {
-    const wake = await this.#markers.wait(this.#settings.idleMs);
+    const wake = await this.#markers.wait(this.#settings.idleMs, this.#settings.isAnswerDue);
     this.#lastPollAt = performance.now();
     if (wake.kind !== 'due') return true;
     // The marker is gone for others; this worker is now the one to be awake at that time.

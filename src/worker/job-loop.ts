@@ -95,6 +95,8 @@ export class JobLoop {
     this.#fetcher = new Fetcher(markers, {
       idleMs: options.drainDelay * 1000,
       clock: host.inspect.session.clock,
+      // What is fetched because of a neighbour is mostly there with the marker, and would wait for what that leads to.
+      isAnswerDue: () => this.#exchanger.requested > 0,
       onWake: () => this.wake(),
       onError: events.onError,
     });
