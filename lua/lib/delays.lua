@@ -5,7 +5,9 @@ local batch_adds = require("lib.batch_adds")
 local clock = require("lib.clock")
 local events = require("lib.events")
 local jobs = require("lib.jobs")
+local keys = require("lib.keys")
 local ready = require("lib.ready")
+local shapes = require("lib.shapes")
 local signals = require("lib.signals")
 
 local delays = {}
@@ -41,33 +43,103 @@ function delays.put(q, id, score)
   signals.delay(q)
 end
 
--- One after the other: the first that cannot be moved keeps its place and those behind it theirs.
+-- Of those that have come due, by number: the priority, false for one that is no job. Kept from call to call, only as many as
+-- there are ids belong to this one.
+local priorities = {}
+
+-- The number that was asked for last, was written last, was told of last.
+local asked, written, told = 0, 0, 0
+
+local function ask_priorities(q, ids, first)
+  local prefix = keys.job(q, "")
+  for i = first, #ids do
+    asked = i
+    priorities[i] = call("HGET", prefix .. ids[i], "priority")
+  end
+end
+
+-- Check. A key that holds something else is no job; a record without a priority may be one.
+local function read_priorities(q, ids)
+  asked = 0
+  repeat
+    local is_done, err = pcall(ask_priorities, q, ids, asked + 1)
+    if not is_done then
+      if not shapes.is_wrong_type(err) then
+        error(err, 0)
+      end
+      priorities[asked] = false
+    end
+  until is_done
+  for i = 1, #ids do
+    local text = priorities[i]
+    if text == "0" then
+      priorities[i] = 0
+    else
+      priorities[i] = text and (tonumber(text) or 0) or jobs.priority(q, ids[i]) or false
+    end
+  end
+end
+
+-- Check: how many, from the first on, may be put where they belong, and what is wrong with the next.
+local function count_movable(q, ids)
+  local last
+  for i = 1, #ids do
+    local priority = priorities[i]
+    if priority and priority ~= last then
+      local is_fine, err = pcall(ready.check, q, priority)
+      if not is_fine then
+        return i - 1, err
+      end
+      last = priority
+    end
+  end
+  return #ids, nil
+end
+
+-- Write: in two goes, see below.
+local function write_all(q, ids, count)
+  local prefix = keys.job(q, "")
+  for i = 1, count do
+    if priorities[i] then
+      call("HSET", prefix .. ids[i], "delay", "0")
+    end
+    written = i
+  end
+end
+
+local function tell_all(q, ids, count)
+  local stream = q.events
+  for i = 1, count do
+    local id, priority = ids[i], priorities[i]
+    if priority then
+      call("XADD", stream, "*", "event", "waiting", "jobId", id, "prev", "delayed")
+      ready.enqueue(q, id, priority, false)
+    end
+    told = i
+  end
+end
+
+-- One after the other: the first that cannot be moved keeps its place and those behind it theirs. A server is quickest at
+-- doing the same again: all records are written before the first is told of. `ids` are the first ones of `delayed`.
 local function promote(q, ids)
   if #ids == 0 then
     return
   end
   events.check(q)
+  read_priorities(q, ids)
+  local count, trouble = count_movable(q, ids)
+  written, told = 0, 0
   batch_adds.open(q, #ids)
-  local moved = {}
-  local is_done, err = pcall(function()
-    for i = 1, #ids do
-      local id = ids[i]
-      local priority = jobs.priority(q, id)
-      if priority then
-        ready.check(q, priority)
-        ready.enqueue(q, id, priority, false)
-        events.append(q, "waiting", "jobId", id, "prev", "delayed")
-        jobs.set(q, id, "delay", "0")
-      end
-      moved[i] = id
-    end
-  end)
+  local is_written, writing_error = pcall(write_all, q, ids, count)
+  local is_told, telling_error = pcall(tell_all, q, ids, written)
   batch_adds.flush(q)
-  if #moved > 0 then
-    call("ZREM", q.delayed, unpack(moved))
+  -- They were read as the first ones.
+  if told > 0 then
+    call("ZREMRANGEBYRANK", q.delayed, "0", clock.text(told - 1))
   end
-  if not is_done then
-    error(err, 0)
+  trouble = not is_told and telling_error or not is_written and writing_error or trouble
+  if trouble then
+    error(trouble, 0)
   end
 end
 

@@ -95,12 +95,25 @@ function unshieldOutcome(opts: Record<string, unknown>): void {
   }
 }
 
+// Jobs that follow each other mostly have the same options, and to copy them is quicker than to read them again: those of
+// the last text, unless there is something in them that the copies would share.
+let lastText = '';
+let lastOptions: Readonly<StoredJobOptions> | undefined;
+
 /** The options of a stored job. Throws where the text is no JSON object. */
 export function decodeOptions(text: string): StoredJobOptions {
   if (text === PLAIN_OPTIONS) return { attempts: 0 };
+  if (lastOptions !== undefined && text === lastText) return { ...lastOptions };
   const opts = decodeTemplateOptions(text) as StoredJobOptions;
   if (!Object.hasOwn(opts, 'attempts')) opts.attempts = 0;
+  lastText = text;
+  lastOptions = isFlat(opts) ? { ...opts } : undefined;
   return opts;
+}
+
+function isFlat(options: object): boolean {
+  for (const value of Object.values(options)) if (typeof value === 'object' && value !== null) return false;
+  return true;
 }
 
 /** The options as they were stored, without defaults: those that a scheduler gives to its jobs. */

@@ -81,7 +81,6 @@ describe('the Lua tree', () => {
       'lib/group_record.lua unpack(names)': 'at most 1,000 members',
       'lib/jobs.lua unpack(KNOWN)': 'a fixed list',
       'lib/jobs.lua unpack(ties)': 'a handful of fields',
-      'lib/delays.lua unpack(moved)': 'as many as one call promotes, at most 1,000',
       'lib/jobs.lua unpack(doomed)': 'six keys each of at most 500 jobs',
       'lib/batch_adds.lua unpack(':
         'as many as a call promotes or adds, of members of one group at most 1,000',

@@ -296,3 +296,42 @@ it('reads small new jobs with one command each', async () => {
   expect(reads.filter((command) => command === 'HVALS')).toHaveLength(4);
   expect(reads.filter((command) => command === 'HMGET' || command === 'HLEN')).toEqual([]);
 });
+
+it('tells name, options and priority once of all that follow each other with the same', async () => {
+  const rows = {
+    w0: record({ data: '{"n":0}' }),
+    w1: record({ data: '{"n":1}' }),
+    w2: record({ name: 'other' }),
+    w3: record({ name: 'other', timestamp: String(NOW - 3) }),
+    w4: record({ parentKey: 'bull:p:1', parent: '{}' }),
+    w5: record({ name: 'other' }),
+    w6: record({ name: 'other' }),
+    w7: record({ name: 'other', opts: '{"attempts":7}' }),
+  };
+  const ids = Object.keys(rows);
+  await tables.given([
+    ...usedQueue(),
+    ...Object.entries(rows).flatMap(([id, fields]): Command[] => [
+      hset(keyOf(id), fields),
+      ['LPUSH', `${ROOT}:wait`, id],
+    ]),
+    ...ids.flatMap((id) => job('waiting', { id: `left-${id}` })),
+  ]);
+  const expected = await decodedAsWhole(ids);
+  const [, fetched] = await tables.run(fetching({ fetchCount: ids.length, token: TOKEN }));
+  const told = (fetched as (string | (string | true)[])[]).filter((entry) => Array.isArray(entry));
+  // Behind one that is tied to others the next is read by name.
+  expect(told.map((values) => values[0] === true)).toEqual([
+    false,
+    true,
+    false,
+    true,
+    false,
+    false,
+    true,
+    false,
+  ]);
+  const found = decodedFrom(fetched as unknown[]);
+  expect([...found.keys()]).toEqual(ids);
+  for (const [id, of] of found) expect(of).toEqual(expected.get(id));
+});
