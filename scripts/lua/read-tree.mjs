@@ -110,7 +110,7 @@ export function usualArgs(args) {
 /** The word that stands for an item without its usual arguments. */
 export const shortVerb = (name) => `${name}-`;
 
-/** The word for one that differs from the one before it only in what `@again` names. */
+/** The word for a run of those that differ from the one before them only in what `@again` names. */
 export const againVerb = (name) => `${name}+`;
 
 /** The modules that `paths` need, each after what it requires. */
