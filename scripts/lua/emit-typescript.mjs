@@ -24,7 +24,7 @@ function argType(name, args) {
 const pushes = (args) => args.map((arg) => encode[arg.type](`arg.${camel(arg.name)}`)).join(', ');
 
 // The item without its usual arguments, where they are what they mostly are.
-function shortPush({ name, args, again }) {
+function shortPush({ name, args }) {
   const usual = usualArgs(args);
   if (usual.length === 0) return [];
   const isUsual = usual.map((arg) => {
