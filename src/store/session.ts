@@ -295,7 +295,9 @@ export class Session {
     const at = this.#flights.indexOf(flight);
     if (at >= 0) this.#flights.splice(at, 1);
     noteAnswer(flight, now);
-    if (flight.sequence > 0) this.roundTrip.note(now - flight.wayFrom, flight.isAlone);
+    // What rode over another's link tells nothing of the way that ours takes.
+    const isOwnWay = flight.connection === undefined || flight.connection === this.#connection;
+    if (flight.sequence > 0 && isOwnWay) this.roundTrip.note(now - flight.wayFrom, flight.isAlone);
     if (this.#waiting.length > 0 && this.#flights.length < MOST_IN_FLIGHT)
       this.#begin(this.#waiting.shift() as Flight);
   }

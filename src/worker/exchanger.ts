@@ -149,7 +149,10 @@ export class Exchanger {
     const mostAhead = this.#settings.mostAhead();
     for (;;) {
       const isShort = !this.#isInstant && !roundTrip.isFar && mostAhead === 0;
-      const callCount = (isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight) - this.#inFlight;
+      // Answers not yet acted upon lead to calls of their own: shared with those, these would reach the server together,
+      // and it answers what it reads together together.
+      const mostInFlight = isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight;
+      const callCount = mostInFlight - this.#inFlight - this.#answers.length;
       if (callCount <= 0) return;
       const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
       if (this.#goingBack > 0) this.#goingBack -= finishes.filter(({ isGoingBack }) => isGoingBack).length;

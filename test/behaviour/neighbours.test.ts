@@ -6,6 +6,7 @@ import { Queue, type Worker } from '../../src/index.ts';
 import { useBundle } from '../support/bundle.ts';
 import { eventually } from '../support/eventually.ts';
 import { startLegServer, type TestServer } from '../support/leg.ts';
+import { LinkProxy } from '../support/proxy.ts';
 
 const bundle = useBundle();
 
@@ -127,6 +128,42 @@ it('a job that is added for later wakes nobody', async () => {
   const before = await callsOf(bundle.server);
   for (let i = 0; i < 3; i++) await queue.add('job', {}, { delay: 3_600_000 });
   expect((await callsOf(bundle.server)) - before).toBe(3);
+});
+
+it('the short way of a neighbour is not taken for its own: no outcome waits for the answer to another', async () => {
+  const queue = bundle.queue();
+  const { username, password } = bundle.server.connection;
+  const proxy = await LinkProxy.start(bundle.server.connection);
+  bundle.track({ close: () => proxy.stop() });
+  const wayMs = 300;
+  proxy.delay(5);
+  const ends: (() => void)[] = [];
+  const worker = bundle.worker(queue.name, () => new Promise<void>((resolve) => ends.push(resolve)), {
+    ...ASLEEP,
+    connection: { ...proxy.connection, username, password },
+    concurrency: 6,
+  });
+  for (let count = 1; count <= 6; count++) {
+    // Asleep, it asks over the link of the queue.
+    await eventually(async () => expect(await clientsBlocked(bundle.server)).toBe(1));
+    await queue.add('job', {});
+    await eventually(() => expect(ends).toHaveLength(count));
+  }
+  const completed = new Promise<void>((resolve) => {
+    let left = 6;
+    worker.on('completed', () => --left === 0 && resolve());
+  });
+  proxy.delay(wayMs);
+  for (const end of ends) {
+    end();
+    // Each in a turn of its own, and sent by its end.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await completed;
+  const times = (await queue.getCompleted()).map(({ finishedOn }) => finishedOn!);
+  expect(times).toHaveLength(6);
+  // One that waits for an answer comes twice as much later.
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThan(wayMs);
 });
 
 it('a worker at a queue of the same name on another server is left alone', async () => {
