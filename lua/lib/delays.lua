@@ -43,9 +43,9 @@ function delays.put(q, id, score)
   signals.delay(q)
 end
 
--- Of those that have come due, by number: the priority, false for one that is no job. Kept from call to call, only as many as
--- there are ids belong to this one.
-local priorities = {}
+-- Of those that have come due, by number: the key, and the priority, false for one that is no job. Kept from call to call,
+-- only as many as there are ids belong to this one.
+local records, priorities = {}, {}
 
 -- The number that was asked for last, was written last, was told of last.
 local asked, written, told = 0, 0, 0
@@ -53,8 +53,9 @@ local asked, written, told = 0, 0, 0
 local function ask_priorities(q, ids, first)
   local prefix = keys.job(q, "")
   for i = first, #ids do
-    asked = i
-    priorities[i] = call("HGET", prefix .. ids[i], "priority")
+    local key = prefix .. ids[i]
+    records[i], asked = key, i
+    priorities[i] = call("HGET", key, "priority")
   end
 end
 
@@ -97,11 +98,10 @@ local function count_movable(q, ids)
 end
 
 -- Write: in two goes, see below.
-local function write_all(q, ids, count)
-  local prefix = keys.job(q, "")
+local function write_all(count)
   for i = 1, count do
     if priorities[i] then
-      call("HSET", prefix .. ids[i], "delay", "0")
+      call("HSET", records[i], "delay", "0")
     end
     written = i
   end
@@ -130,7 +130,7 @@ local function promote(q, ids)
   local count, trouble = count_movable(q, ids)
   written, told = 0, 0
   batch_adds.open(q, #ids)
-  local is_written, writing_error = pcall(write_all, q, ids, count)
+  local is_written, writing_error = pcall(write_all, count)
   local is_told, telling_error = pcall(tell_all, q, ids, written)
   batch_adds.flush(q)
   -- They were read as the first ones.

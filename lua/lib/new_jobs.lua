@@ -86,9 +86,21 @@ end
 -- in an order of its own.
 local LONGEST = 64
 
--- Without a lane: the values lie as they were written. Whoever has added the job.
-local function lie_as_written(row)
-  return row[5] == "0" and row[6] == "0" and #row[2] <= LONGEST and #row[4] > MOST_DIGITS
+-- The last text that was found to be a priority: those who lie by their priority mostly have that of the one before.
+local last_priority = "1"
+
+local function is_priority(text)
+  if text ~= last_priority and #text <= MOST_DIGITS and string.find(text, "^[1-9]%d*$") then
+    last_priority = text
+  end
+  return text == last_priority
+end
+
+-- Without a lane: the values lie as they were written. Whoever has added the job. One that was taken from where those with a
+-- priority lie has one: that tells the last two apart.
+local function lie_as_written(row, has_priority)
+  local is_theirs = has_priority and is_priority(row[6]) or not has_priority and row[6] == "0"
+  return is_theirs and row[5] == "0" and #row[2] <= LONGEST and #row[4] > MOST_DIGITS
     and are_told_apart(row[1], row[2], row[3])
 end
 
@@ -138,12 +150,12 @@ end
 -- All values without their names: nothing costs less. There are as many as such a job has, which leaves no room for another,
 -- and which is which they say themselves. `lane` is the one that the job was taken from; one of which that is not known (nil)
 -- and that has one is read by name. Answers as `read_by_name`.
-local function read_values(key, lane)
+local function read_values(key, lane, has_priority)
   local row = call("HVALS", key)
   byte = byte or string.byte
   if not lane then
-    if #row == 6 and lie_as_written(row) then
-      row[5], row[6] = "0", nil
+    if #row == 6 and lie_as_written(row, has_priority) then
+      row[5], row[6] = row[6], nil
       return row, #row[2]
     end
   elseif #row == 8 and (lie_alike(row, lane) or find_places(row, lane) and lie_alike(row, lane)) then
@@ -189,19 +201,19 @@ local distrust = 0
 
 -- Such a job's record, the size of its payload and its lane (nil for none); or nil. Behind them the whole record, where
 -- it was read. `peeked` is that record, where it was read before. `is_alone`: no other is read with it, and then one
--- command is quicker than two. `lane` is the one that it was taken from, as far as that is known; `is_ordered`: it should
--- have no priority. Fails where the key holds something else.
+-- command is quicker than two. `lane` is the one that it was taken from, as far as that is known; `has_priority`: it was
+-- taken from where those with a priority lie. Fails where the key holds something else.
 --
 -- The record is name, data, options, timestamp and priority, and lane and place of one in a lane; two empty texts behind
 -- those say that its sequence is not its id. The number of values is odd, which that of names and values never is, and at
 -- most eight are read: a server builds a longer list anew. src/store/fetched-records.ts reads them.
-function new_jobs.read(key, has_lanes, peeked, is_alone, is_ordered, lane)
+function new_jobs.read(key, has_lanes, peeked, is_alone, has_priority, lane)
   if expects_new and not peeked then
     local row, bytes, own_lane
     if distrust > 0 then
       distrust = distrust - 1
-    elseif is_ordered then
-      row, bytes, own_lane = read_values(key, lane)
+    else
+      row, bytes, own_lane = read_values(key, lane, has_priority)
       distrust = row and 0 or DISTRUST
     end
     if not row and not is_alone then

@@ -203,14 +203,14 @@ local function choose(q, arg)
   local read, prefix, peeked = new_jobs.read, keys.job(q, ""), arg.peeked
   local has_lanes, is_gated, reads_names = queue.settings(q).lanes, false, not q.claiming
   local taken_from = arg.from == "lane" and handovers.follower_lanes or NONE
-  local is_ordered = arg.from ~= "prioritized"
+  local has_priority = arg.from == "prioritized"
   local count = 0
   rooms[0] = room
   local left = (arg.last - at) * step + 1
   while count < left and room > 0 do
     local id, own_lane = ids[at], taken_from[at]
     local key = prefix .. id
-    local row, bytes, lane, flat = read(key, has_lanes, peeked, reads_names, is_ordered, own_lane)
+    local row, bytes, lane, flat = read(key, has_lanes, peeked, reads_names, has_priority, own_lane)
     if not row then
       return flat, is_gated
     end

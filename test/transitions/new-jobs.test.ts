@@ -125,16 +125,18 @@ const plainArbitrary = fc
     return shuffled(written.slice(0, 3)).map((texts) => [...texts, ...written.slice(3)]);
   });
 
-/** Jobs of `wait`, and as many again that the fetch leaves. */
-async function fetchAll(records: readonly Fields[], longOnes: readonly boolean[]) {
+/** Jobs of `wait`, or of `prioritized`, and as many again that the fetch leaves. */
+async function fetchAll(records: readonly Fields[], longOnes: readonly boolean[], isPrioritized = false) {
   const ids = records.map((_, i) => `j${i}`);
   await tables.given([
     ...usedQueue(),
     ...records.flatMap((fields, i) => [
       ...stored(ids[i]!, fields, longOnes[i] === true && beginsLikeOptions(new Map(fields).get('opts')!)),
-      ['LPUSH', `${ROOT}:wait`, ids[i]!] as Command,
+      (isPrioritized
+        ? ['ZADD', `${ROOT}:prioritized`, String(i), ids[i]!]
+        : ['LPUSH', `${ROOT}:wait`, ids[i]!]) as Command,
     ]),
-    ...records.flatMap((_, i) => job('waiting', { id: `left${i}` })),
+    ...records.flatMap((_, i) => job(isPrioritized ? 'prioritized' : 'waiting', { id: `left${i}` })),
   ]);
   const expected = await decodedAsWhole(ids);
   return { expected, found: await fetchedBy(fetching({ fetchCount: records.length })) };
@@ -153,6 +155,27 @@ describe('a job means the same however it is read', () => {
         },
       ),
       { numRuns: 2000 },
+    );
+  });
+
+  it('with a priority', async () => {
+    const priorityOf = fc.constantFrom('3', '3', '3', '17', '2097151');
+    const priorArbitrary = fc
+      .tuple(plainArbitrary, priorityOf)
+      .map(([fields, priority]) =>
+        fields.map(([field, value]) => [field, field === 'priority' ? priority : value] as const),
+      );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(priorArbitrary, { minLength: 2, maxLength: 5 }),
+        fc.array(fc.boolean(), { maxLength: 5 }),
+        async (records, longOnes) => {
+          const { expected, found } = await fetchAll(records, longOnes, true);
+          for (const [id, of] of found) expect(of).toEqual(expected.get(id));
+          expect(found.size).toBe(records.length);
+        },
+      ),
+      { numRuns: 1000 },
     );
   });
 
@@ -285,17 +308,20 @@ describe('a lock that is none', () => {
   });
 });
 
-it('reads small new jobs with one command each', async () => {
-  await tables.given([
-    ...usedQueue(),
-    ...Array.from({ length: 8 }, (_, i) => job('waiting', { id: `w${i}` })).flat(),
-  ]);
-  expect(record().opts).toSatisfy(beginsLikeOptions);
-  const run = await runShim(tables.admin, fetching({ fetchCount: 4 }));
-  const reads = commandsOf(run).map(({ command }) => command);
-  expect(reads.filter((command) => command === 'HVALS')).toHaveLength(4);
-  expect(reads.filter((command) => command === 'HMGET' || command === 'HLEN')).toEqual([]);
-});
+it.each(['waiting', 'prioritized'] as const)(
+  'reads small new jobs that are %s with one command each',
+  async (state) => {
+    await tables.given([
+      ...usedQueue(),
+      ...Array.from({ length: 8 }, (_, i) => job(state, { id: `w${i}` })).flat(),
+    ]);
+    expect(record().opts).toSatisfy(beginsLikeOptions);
+    const run = await runShim(tables.admin, fetching({ fetchCount: 4 }));
+    const reads = commandsOf(run).map(({ command }) => command);
+    expect(reads.filter((command) => command === 'HVALS')).toHaveLength(4);
+    expect(reads.filter((command) => command === 'HMGET' || command === 'HLEN')).toEqual([]);
+  },
+);
 
 it('tells name, options and priority once of all that follow each other with the same', async () => {
   const rows = {
