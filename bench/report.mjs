@@ -66,7 +66,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     'Where many jobs are on their way, BullMQ gets a third and GroupMQ and Bee-Queue get half of the jobs that Yoke gets, so',
     'that each is measured for about as long; working off lanes, all get the same.',
     '',
-    'A round is up to four short turns of every library, and rounds are interleaved like libraries: the first turn of every',
+    'A round is several short turns of every library, and rounds are interleaved like libraries: the first turn of every',
     'round, then the second of every round. What disturbs the machine for a while so falls on every round and every library,',
     'rather than on one library in one round. The rate of a round is that of all its jobs in all its time, its latency the',
     'mean of its turns. A workload is void, and run again whole with more turns, if the rounds of Yoke or of BullMQ (with',

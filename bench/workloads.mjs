@@ -270,7 +270,7 @@ export const WORKLOADS = [
     run: 'distant-add',
     server: 'distant',
     libraries: everybody,
-    turns: 2,
+    turns: 8,
     count: 400,
     quickCount: 200,
     steady: ['p50'],
