@@ -2,6 +2,7 @@
 
 import { figure } from './figures.mjs';
 import { ratio } from './statistics.mjs';
+import { DEPTHS } from './workloads.mjs';
 
 const against = (workload, required, { peer = 'bullmq', name = 'rate', title } = {}) => ({
   workload,
@@ -42,10 +43,10 @@ const REQUIRED = [
 
 // A deep queue may cost at most this many times a shallow one.
 const MOST_GROWTH = 1.3;
-const GROWING = ['depth', 'lanes-depth'].flatMap((workload) => [
-  [workload, 'add'],
-  [workload, 'process'],
-]);
+const [SHALLOW, ...DEEPER] = DEPTHS;
+const GROWING = ['depth', 'lanes-depth'].flatMap((workload) =>
+  ['add', 'process'].flatMap((verb) => DEEPER.map((depth) => [workload, verb, depth])),
+);
 
 const medianOf = (run, workload, library, name) =>
   run.workloads.find(({ id }) => id === workload)?.results[library]?.summary?.[name]?.median;
@@ -71,16 +72,16 @@ export function judge(run) {
     const ceiling = ceilingOf(run, demand);
     return row({ ...demand, measured, ceiling, isMet: rounded(measured) >= required, isAtMost: false }, run);
   });
-  for (const [workload, verb] of GROWING) {
-    const shallow = medianOf(run, workload, 'yoke', `${verb}1000`);
-    const deep = medianOf(run, workload, 'yoke', `${verb}1000000`);
+  for (const [workload, verb, depth] of GROWING) {
+    const shallow = medianOf(run, workload, 'yoke', `${verb}${SHALLOW}`);
+    const deep = medianOf(run, workload, 'yoke', `${verb}${depth}`);
     const measured = shallow && deep ? deep / shallow : undefined;
     const isMet = rounded(measured) <= MOST_GROWTH;
     rows.push(
       row(
         {
           workload,
-          name: `${verb}1000000`,
+          name: `${verb}${depth}`,
           peer: 'itself',
           required: MOST_GROWTH,
           measured,

@@ -1,8 +1,9 @@
 // What the user asked for.
 
 import { parseArgs } from 'node:util';
+import { LIBRARIES } from './libraries.mjs';
 
-export const USAGE = `npm run bench -- [options]
+export const USAGE = `npm run bench -- [options]        needs redis-server or valkey-server on the PATH
 
   --rounds <n>     rounds of every workload (default 7; 2 with --quick, 3 with --check)
   --quick          fewer jobs and rounds, no repetitions; under three minutes
@@ -10,7 +11,7 @@ export const USAGE = `npm run bench -- [options]
   --libraries <a>  these libraries
   --resume         go on with a run that was broken off, of the same build and with the same options; what was void in it
                    is measured again
-  --json           print all figures as JSON; the progress goes to stderr
+  --json           print all figures as JSON (npm run --silent bench -- --json); the progress goes to stderr
   --out <dir>      where benchmarks.md and benchmarks.svg go (default: docs for a whole run, else nowhere)
   --check          compare ratios to BullMQ with bench/expected.json; fails on a loss of a third
   --update         with --check: store the ratios of this run instead
@@ -39,6 +40,9 @@ export function readArguments(argv) {
     throw new Error('--quick and --check take minutes and leave nothing to go on with');
   const only = values.only?.split(',').map((name) => name.trim());
   const libraries = values.libraries?.split(',').map((name) => name.trim());
+  const unknown = libraries?.find((name) => !(name in LIBRARIES));
+  if (unknown !== undefined)
+    throw new Error(`no library is called ${unknown}; there are ${Object.keys(LIBRARIES).join(', ')}`);
   const isWhole = !isQuick && !isCheck && only === undefined && libraries === undefined;
   return {
     rounds,

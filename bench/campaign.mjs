@@ -7,7 +7,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Children } from './children.mjs';
-import { LIBRARIES } from './libraries.mjs';
 import { Child } from './start-child.mjs';
 import { roundOf, summarise, voidReason } from './statistics.mjs';
 import { MOST_STOLEN } from './stolen.mjs';
@@ -70,7 +69,8 @@ async function runRounds(workload, setup, children, { attempt, turns }, stolen) 
           taken[library][round - 1].push(outcome.figures);
           stolen.kept.push(outcome.stolen);
         }
-        setup.onProgress({ workload, library, round, rounds, turn, turns, attempt, ...outcome });
+        const figures = outcome.figures && roundOf([outcome.figures]);
+        setup.onProgress({ workload, library, round, rounds, turn, turns, attempt, ...outcome, figures });
       }
     }
   }
@@ -102,19 +102,16 @@ async function runUndisturbed(workload, library, setup, children, stolen) {
   }
 }
 
-// Where one is known to be slower it gets fewer jobs, so that each is measured for about as long: a short measurement is
-// the one that a disturbance spoils. A quick look has few jobs for everybody, and is cold enough for half of them to do as
-// a warm-up: rounds hardly differ after that.
-export function countsOf(workload, library, { isQuick }) {
-  const { count, turns = 1, quickCount, warmUpCount = count * turns, isPaced } = workload;
+// The same for every library: how many jobs lie in Redis is part of what is measured, for they come out of its memory. A
+// quick look has few of them, and is cold enough for half of them to do as a warm-up: rounds hardly differ after that.
+export function countsOf({ count, turns = 1, quickCount, warmUpCount = count * turns }, { isQuick }) {
   if (isQuick) return { count: quickCount, warmUpCount: Math.min(warmUpCount, Math.ceil(quickCount / 2)) };
-  const pace = (isPaced && LIBRARIES[library].pace) || 1;
-  return { count: Math.round(count * pace), warmUpCount: Math.round(warmUpCount * pace) };
+  return { count, warmUpCount };
 }
 
 // The server is emptied here, for each measurement and for the warm-up.
 async function prepare(workload, library, setup, isWarmUp) {
-  const { count, warmUpCount } = countsOf(workload, library, setup);
+  const { count, warmUpCount } = countsOf(workload, setup);
   const where = workload.depths
     ? await deepTask(workload, library, setup)
     : await shallowTask(workload, setup);

@@ -1,4 +1,4 @@
-// A bar chart as SVG: rates next to BullMQ's, one group of bars per workload. It has no background and takes its text
+// A bar chart as SVG: rates next to BullMQ's, with lanes next to GroupMQ's, one group of bars per workload. It has no background and takes its text
 // colours from the reader's scheme, so that it reads in light and in dark.
 
 import { figure } from './figures.mjs';
@@ -29,7 +29,7 @@ const STYLE = `
     text { fill: #e6edf3; } .value, .axis { fill: #9da7b1; } .yoke { fill: #5b93f5; } .bare { stroke: #5b93f5; }
   }`;
 
-/** Undefined where nothing can be drawn, as in a run without BullMQ. */
+/** Undefined where nothing can be drawn, as in a run of Yoke alone. */
 export function renderChart(run) {
   const groups = run.workloads.map(readGroup).filter((group) => group !== undefined);
   if (groups.length === 0) return undefined;
@@ -59,7 +59,7 @@ export function renderChart(run) {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 24}" width="${WIDTH}" height="${bottom + 24}" role="img" aria-label="Rates of ${present.map((library) => LIBRARIES[library].title).join(', ')} next to BullMQ">`,
     `<style>${STYLE}\n</style>`,
-    '<text class="title" x="12" y="22">Rate next to BullMQ (1 ×), longer is better</text>',
+    '<text class="title" x="12" y="22">Rate next to BullMQ, with lanes next to GroupMQ (1 ×); longer is better</text>',
     legend(present),
     `<line class="line" x1="${one}" x2="${one}" y1="${TOP - 6}" y2="${bottom}" stroke-dasharray="2 3"/>`,
     `<text class="axis" x="${one}" y="${bottom + 14}" text-anchor="middle">1 ×</text>`,
@@ -84,7 +84,7 @@ function legend(present) {
 function readGroup({ id, results, void: reason }) {
   const { title, inChart } = WORKLOADS.find((workload) => workload.id === id);
   const rateOf = (library) => results[library]?.summary?.rate?.median;
-  const base = rateOf('bullmq');
+  const base = rateOf('bullmq') ?? rateOf('groupmq');
   if (!inChart || base === undefined) return undefined;
   const bars = SERIES.filter((library) => rateOf(library) !== undefined).map((library) => ({
     library,

@@ -46,7 +46,9 @@ export function storeExpected(run) {
     node: machine.node,
     cores: machine.cores,
   };
-  writeFileSync(file, `${JSON.stringify({ taken, ratios: ratiosOf(run) }, null, 2)}\n`);
+  // Those that were not measured now stay.
+  const known = existsSync(file) ? readExpected() : {};
+  writeFileSync(file, `${JSON.stringify({ taken, ratios: { ...known, ...ratiosOf(run) } }, null, 2)}\n`);
 }
 
 export function renderComparison(rows) {

@@ -86,6 +86,8 @@ function check(run, { isUpdate, only }, stored) {
     ),
   );
   const rows = compare(ratiosOf(run), expected);
+  if (rows.length === 0)
+    throw new Error(`no ratio is stored of these workloads; there are ${Object.keys(stored).join(', ')}`);
   process.stdout.write(renderComparison(rows));
   if (!rows.every(({ isKept }) => isKept)) process.exitCode = 1;
 }

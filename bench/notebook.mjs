@@ -1,7 +1,7 @@
-// A whole run takes an hour or more. What has been measured is written down behind every workload, so that a run which
+// A whole run takes long. What has been measured is written down behind every workload, so that a run which
 // was broken off goes on (`--resume`) instead of beginning again; a workload that was not finished begins again whole, and so
 // does one that was void: an hour that was too noisy for it says nothing about the next. What was measured and is not
-// void is never measured again. Only the same run goes on: the same build, measured in the same way on the same machine.
+// void is never measured again. Only the same run goes on: the same build and benchmark, measured in the same way on the same machine.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,12 +10,27 @@ import { fileURLToPath } from 'node:url';
 
 export const NOTEBOOK = fileURLToPath(new URL('../node_modules/.cache/yoke-bench-run.json', import.meta.url));
 
+const BENCHMARK = fileURLToPath(new URL('.', import.meta.url));
+
+// Of the programs: what else lies there changes no figure.
+function hashOf(dir) {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(dir, { recursive: true }).sort()) {
+    if (/\.(mjs|js|lua)$/.test(name)) hash.update(name).update(readFileSync(join(dir, name)));
+  }
+  return hash.digest('hex');
+}
+
 /** What must be the same for figures to belong to one run. */
 export function identify(buildDir, { rounds, isQuick, libraries }, { date, load, ...machine }) {
-  const hash = createHash('sha256');
-  for (const file of readdirSync(buildDir).sort())
-    hash.update(file).update(readFileSync(join(buildDir, file)));
-  return { build: hash.digest('hex'), rounds, isQuick, libraries: libraries ?? null, machine };
+  return {
+    build: hashOf(buildDir),
+    benchmark: hashOf(BENCHMARK),
+    rounds,
+    isQuick,
+    libraries: libraries ?? null,
+    machine,
+  };
 }
 
 export class Notebook {
@@ -70,7 +85,7 @@ function reopened(run, identity) {
   );
   if (other !== undefined) {
     throw new Error(
-      `the run that was broken off differs in ${other === 'build' ? 'the build' : other}: start a new one without --resume`,
+      `the run that was broken off differs in ${other === 'build' || other === 'benchmark' ? `the ${other}` : other}: start a new one without --resume`,
     );
   }
   return { ...run, sittings: run.sittings + 1 };

@@ -44,13 +44,14 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '## Where Yoke loses',
     '',
-    'Every figure of this run in which another library was better, by any margin.',
+    'Every figure of this run in which another library was better, by any margin, also where two digits show none.',
     '',
     ...losses(run),
     '',
     '## What the project asks of itself',
     '',
-    'Next to what the bare scripts reach against the same library, where they took part.',
+    'Next to what the bare scripts reach against the same library, where they took part. Ratios are rounded to two digits',
+    'before they are judged: 0.996 counts as 1.',
     '',
     ...acceptanceTable(run),
     '',
@@ -58,19 +59,19 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     ...run.workloads.map(({ id }) => `- **${workloadOf(id).title}**: ${workloadOf(id).how}`),
     '',
-    'Rates are in jobs per second, but for reading events. All libraries get the same payload (about a hundred bytes of JSON),',
-    'the same handlers and the same kind of connection, and one listener for completed jobs on each worker. In each workload a',
+    'Rates are in jobs per second, but for groups (sets) and reading events (events), and so is processor time per job. All',
+    'libraries get the same payload (about a hundred bytes of JSON), the same handlers, a server on the same machine through a',
+    'unix socket (TCP where a workload says proxy), and one listener for completed jobs on each worker. In each workload a',
     'library has a process of its own, which warms up once, on a queue of its own, and is then measured whenever it is its',
     'turn: with connections that are opened for it, without the garbage of the turn before, and on an emptied server where it',
     'is not about deep queues. Servers run without persistence. A job that fails or is handled twice ends the measurement.',
-    'Where many jobs are on their way, BullMQ gets a third and GroupMQ and Bee-Queue get half of the jobs that Yoke gets, so',
-    'that each is measured for about as long; working off lanes, all get the same.',
+    'All get the same number of jobs.',
     '',
     'A round is several short turns of every library, and rounds are interleaved like libraries: the first turn of every',
     'round, then the second of every round. What disturbs the machine for a while so falls on every round and every library,',
-    'rather than on one library in one round. The rate of a round is that of all its jobs in all its time, its latency the',
-    'mean of its turns. A workload is void, and run again whole with more turns, if the rounds of Yoke or of BullMQ (with',
-    `lanes: GroupMQ) spread beyond ${MAX_SPREAD}; for latencies the median (p50) decides that.`,
+    'rather than on one library in one round. The rate of a round is that of all its jobs in all its time, its latencies are',
+    'those of all its turns together. A workload is void, and run again whole with more turns, if the rounds of Yoke or of',
+    `BullMQ (with lanes: GroupMQ) spread beyond ${MAX_SPREAD}. The other libraries’ spread is told and decides nothing.`,
     '',
     ...stolenNote(run),
     '## What each library does',
@@ -80,9 +81,10 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '## Run it yourself',
     '',
     '```sh',
-    'npm ci',
-    'npm run bench             # everything, an hour or more; --resume goes on with a broken one, or with what was void',
+    'npm ci                    # and redis-server or valkey-server on the PATH; the deep queues take some 3 GB of memory',
+    'npm run bench             # everything, 40 minutes or more; --resume goes on with a broken one, or with what was void',
     'npm run bench -- --quick  # a first look, under three minutes',
+    'npm run bench -- --check  # ratios to BullMQ next to the stored ones, under two minutes',
     'npm run bench -- --only process-100 --rounds 3',
     '```',
     '',
@@ -110,7 +112,8 @@ function participants(run) {
   return Object.keys(LIBRARIES).filter((library) => present.has(library));
 }
 
-function setting({ machine, command, rounds, sittings = 1 }) {
+function setting(run) {
+  const { machine, command, rounds, sittings = 1 } = run;
   const versions = Object.entries(machine.versions).map(
     ([library, version]) => `${titleOf(library)} ${version}`,
   );
@@ -119,7 +122,7 @@ function setting({ machine, command, rounds, sittings = 1 }) {
     '|---|---|',
     `| date | ${machine.date} |`,
     `| command | \`${command}\` |`,
-    `| rounds | ${rounds}, interleaved${sittings > 1 ? `; the run was broken off and gone on with ${sittings - 1} times, each workload is measured whole` : ''} |`,
+    `| rounds | ${rounds}, interleaved${sittings > 1 ? `; measured in ${sittings} sittings, each workload whole; what was void in one was measured again in the next` : ''}${run.workloads.some(({ id }) => workloadOf(id).mostRounds < rounds) ? '; memory: 3' : ''} |`,
     `| libraries | ${versions.join(', ')} |`,
     `| server | ${machine.server} |`,
     `| Node.js | ${machine.node} |`,
@@ -215,9 +218,16 @@ export function yardstickRows(run) {
   return [['', 'yardstick', 'rate', 'Yoke', 'share'], ...rows];
 }
 
+const YARDSTICK_NOTE = [
+  'The bare scripts keep to the number of slots and Yoke takes jobs ahead, so it passes them where slots are few or handlers',
+  'take their time. They are a ceiling for addBulk, and at concurrency 100 with handlers that do nothing.',
+];
+
 function yardstickSection(run) {
   const [head, ...rows] = yardstickRows(run);
-  return rows.length > 0 ? ['## Next to the ceiling', '', ...table(head, rows), ''] : [];
+  return rows.length > 0
+    ? ['## Next to bare scripts', '', ...YARDSTICK_NOTE, '', ...table(head, rows), '']
+    : [];
 }
 
 function costTable(run) {

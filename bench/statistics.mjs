@@ -24,8 +24,13 @@ export function percentiles(latencies) {
   return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) };
 }
 
-/** The figures of a round that was taken in several turns, as if they had been one: of a rate all jobs in all the time. */
+/**
+ * The figures of a round that was taken in several turns, as if they had been one: of a rate all jobs in all the time, of
+ * latencies the percentiles of them all.
+ */
 export function roundOf(turns) {
+  const latencies = turns.flatMap((figures) => figures.latencies ?? []);
+  if (latencies.length > 0) return percentiles(latencies);
   if (turns.length === 1) return turns[0];
   const round = {};
   for (const name of new Set(turns.flatMap((figures) => Object.keys(figures)))) {

@@ -1,8 +1,8 @@
 // The workloads, as data: who runs them, how many jobs, which figures must hold still for the workload to count.
 // Every number of jobs is for one measurement, and a round is `turns` of those; `--quick` takes the smaller number and one
-// turn. Of those that are paced, slower libraries get fewer (libraries.mjs). A worker runs for days and a measurement for
-// seconds: so that neither just-in-time compilers nor growing tables are measured, each library first does as many jobs as
-// make a round, or `warmUpCount` where that would take long and show in nothing.
+// turn. All libraries get the same number. A worker runs for days and a measurement for seconds: so that neither
+// just-in-time compilers nor growing tables are measured, each library first does as many jobs as make a round, or
+// `warmUpCount` where that would take long and show in nothing.
 
 const everybody = ['yoke', 'bullmq', 'groupmq', 'bee-queue'];
 const theTwo = ['yoke', 'bullmq'];
@@ -44,7 +44,6 @@ export const WORKLOADS = [
   },
   {
     id: 'add-100',
-    isPaced: true,
     title: 'add, 100 in flight',
     how: 'A hundred loops, each awaiting its own adds.',
     run: 'add',
@@ -58,7 +57,6 @@ export const WORKLOADS = [
   },
   {
     id: 'add-bulk',
-    isPaced: true,
     title: 'addBulk of 1,000',
     how: 'One addBulk of 1,000 jobs after the other (Bee-Queue: saveAll; GroupMQ has none).',
     run: 'add',
@@ -85,7 +83,6 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-10',
-    isPaced: true,
     title: 'process, concurrency 10',
     how: 'A filled queue, a handler that does nothing, ten at a time.',
     params: { concurrency: 10 },
@@ -98,7 +95,6 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-100',
-    isPaced: true,
     title: 'process, concurrency 100',
     how: 'A filled queue, a handler that does nothing, a hundred at a time.',
     params: { concurrency: 100 },
@@ -123,7 +119,6 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-retention',
-    isPaced: true,
     title: 'process at 100, keeping the last 100',
     how: 'removeOnComplete { count: 100 } on the worker (GroupMQ: keepCompleted 100; Bee-Queue cannot).',
     params: { concurrency: 100, keepCompleted: 100 },
@@ -136,7 +131,6 @@ export const WORKLOADS = [
   {
     ...processing,
     id: 'process-priorities',
-    isPaced: true,
     title: 'process at 100, ten priorities',
     how: 'Jobs of ten priorities, mixed (GroupMQ and Bee-Queue have none).',
     params: { concurrency: 100, hasPriorities: true },
@@ -150,11 +144,11 @@ export const WORKLOADS = [
     ...processing,
     id: 'process-delays',
     title: 'process at 100, delays coming due',
-    how: 'All jobs come due at the same millisecond, with the worker waiting: from then to the last completed event (GroupMQ is left out: by default it promotes 32 jobs a second).',
+    how: 'All jobs come due at the same millisecond, with the worker waiting: from then to the last completed event (GroupMQ is left out: by default it promotes 32 jobs about every two seconds).',
     params: { concurrency: 100, hasDelays: true },
     libraries: ['yoke', 'bullmq', 'bee-queue'],
     turns: 2,
-    count: 12_000,
+    count: 30_000,
     quickCount: 1_500,
     warmUpCount: 6_000,
     inChart: true,
@@ -175,7 +169,7 @@ export const WORKLOADS = [
   {
     id: 'groups',
     title: 'groups of three, next to flows',
-    how: 'A hundred in flight, workers running at 100 on every queue: sets of three no-op jobs per second, from the first add to the last end. Yoke: a transactional group over three queues. BullMQ: a flow, a parent with three children.',
+    how: 'A hundred in flight, workers running at 100 on every queue: sets of three no-op jobs per second, from the first add to the last end. Yoke: a transactional group over three queues. BullMQ: a flow, a parent with three children, so it runs four jobs for each three of Yoke’s: per job the ratio is three quarters of this. The groups have no compensations.',
     run: 'groups',
     libraries: theTwo,
     turns: 4,
@@ -186,7 +180,6 @@ export const WORKLOADS = [
   },
   {
     id: 'lanes-add',
-    isPaced: true,
     title: 'add to 100 lanes',
     how: 'A hundred loops, each awaiting its own adds, jobs spread over 100 lanes (GroupMQ: groups).',
     run: 'add',
@@ -244,10 +237,10 @@ export const WORKLOADS = [
     how: 'One idle worker, one job at a time, added in the same process: from the call of add to the start of the handler.',
     run: 'idle',
     libraries: everybody,
-    turns: 3,
+    turns: 6,
     count: 100,
     quickCount: 100,
-    steady: ['p50'],
+    steady: ['p50', 'p99'],
   },
   {
     id: 'idle-apart',
@@ -257,10 +250,10 @@ export const WORKLOADS = [
     run: 'idle',
     params: { isApart: true },
     libraries: everybody,
-    turns: 3,
+    turns: 6,
     count: 100,
     quickCount: 100,
-    steady: ['p50'],
+    steady: ['p50', 'p99'],
   },
   {
     id: 'distant-add',
@@ -270,10 +263,10 @@ export const WORKLOADS = [
     run: 'distant-add',
     server: 'distant',
     libraries: everybody,
-    turns: 8,
+    turns: 6,
     count: 400,
     quickCount: 200,
-    steady: ['p50'],
+    steady: ['p50', 'p99'],
   },
   {
     id: 'distant-finish',
@@ -283,10 +276,10 @@ export const WORKLOADS = [
     run: 'distant-finish',
     server: 'distant',
     libraries: everybody,
-    turns: 2,
+    turns: 6,
     count: 400,
     quickCount: 150,
-    steady: ['p50'],
+    steady: ['p50', 'p99'],
   },
   {
     id: 'events',
@@ -318,7 +311,7 @@ export const WORKLOADS = [
     id: 'depth',
     isSlow: true,
     title: 'Redis time per job by depth',
-    how: 'Processor time of the server per job added (100 in flight) and per job fetched and finished (concurrency 100), while that many others wait; the depths take turns on servers of their own.',
+    how: 'Processor time of the server per job added (100 in flight) and per job fetched and finished (concurrency 100), while that many others wait; the depths take turns on servers of their own. What waits there was added by Yoke, also for BullMQ.',
     run: 'depth',
     server: 'deep',
     libraries: theTwo,

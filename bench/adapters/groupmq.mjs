@@ -1,5 +1,5 @@
-// GroupMQ knows only jobs of a group, one at a time each. Jobs are spread over as many groups as the worker runs at a
-// time: the fewest that keep it busy, and where it is fastest.
+// GroupMQ knows only jobs of a group, one at a time each. Jobs are spread over a hundred groups unless told otherwise: there
+// it is fastest, but for a worker that runs one job at a time.
 
 import { Queue, Worker } from 'groupmq';
 import { Redis } from 'ioredis';

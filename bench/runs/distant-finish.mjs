@@ -1,7 +1,6 @@
 // A worker behind a delay of 5 ms each way, jobs that come at a steady pace: from the end of the handler to the
 // completed event.
 
-import { percentiles } from '../statistics.mjs';
 import { Completion } from './completion.mjs';
 import { payload } from './fill.mjs';
 import { sleep } from './probe.mjs';
@@ -32,5 +31,5 @@ export default async function distantFinish(library, { connection, distant, name
   await Promise.all([atSteadyPace(count, (n) => queue.add(payload(n))), completion.done]);
   await worker.close();
   await queue.close();
-  return percentiles(latencies);
+  return { latencies };
 }

@@ -4,7 +4,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { percentiles } from '../statistics.mjs';
 import { payload } from './fill.mjs';
 import { sleep } from './probe.mjs';
 
@@ -51,7 +50,7 @@ export default async function idle(library, { connection, name, count, params, l
   }
   await worker.close();
   await producer.close();
-  return percentiles(latencies);
+  return { latencies };
 }
 
 // `add` resolves to when it was called.

@@ -20,7 +20,7 @@ export default async function processAll(library, { connection, probe, name, cou
   const { concurrency, handlerMs, hasPriorities, hasDelays, keepCompleted, lanes } = params;
   const queue = library.createQueue(connection, name, {
     keepCompleted,
-    groups: lanes ?? concurrency,
+    groups: lanes ?? (concurrency === 1 ? 1 : undefined),
     hasLanes: lanes !== undefined,
   });
   await queue.ready();
