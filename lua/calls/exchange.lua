@@ -15,6 +15,7 @@ local batch_ends = require("lib.batch_ends")
 local clock = require("lib.clock")
 local delays = require("lib.delays")
 local emptiness = require("lib.emptiness")
+local events = require("lib.events")
 local exchange_outcome = require("lib.exchange_outcome")
 local items = require("lib.items")
 local lane_followers = require("lib.lane_followers")
@@ -90,7 +91,8 @@ local function allowance(q, arg, settings, limit_max)
   if limit_max then
     wanted = math.min(arg.fetch_count, wanted, limits.room(q, limit_max))
   end
-  return wanted > 0 and share(q, arg, wanted) or 0, 0
+  -- A limit may be a fraction: as long as fewer run than it says, one more may.
+  return wanted > 0 and share(q, arg, math.ceil(wanted)) or 0, 0
 end
 
 -- Claims these jobs, from that at `first` to that at `last`, as far as the reply has room. False if one of them has to
@@ -194,6 +196,10 @@ local function look_for_work(q, arg, outcome)
         fetch(q, arg, outcome.turned_back, outcome)
       end
       lane_writing.show_released(q)
+      -- Ends that came alone have told of themselves without looking at the cap.
+      if q.events_length then
+        events.trim(q)
+      end
     end
     if outcome.count < arg.fetch_count then
       -- The worker has room left and may go to sleep: it must know whether to come back, and when.

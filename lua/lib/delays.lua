@@ -14,7 +14,7 @@ local delays = {}
 
 local SLOT = 4096
 -- A worker's call promotes at most this many, so that Redis is not held by a burst coming due.
-local MOST_PER_CALL = "1000"
+local MOST_PER_CALL = "500"
 
 function delays.due_of(score)
   return math.floor(score / SLOT)

@@ -29,12 +29,14 @@ function events.completed(q, id, result)
   call("XADD", q.events, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end
 
--- The same for the only end of a call, told before anything else of it is written; trims while it adds, by the cap that was
--- read last, which is the one there is or was a moment ago. Answers with the entry, to take it back by; false where there
--- is no stream yet, for one that was made could not be taken back.
+-- The same for the only end of a call, told before anything else of it is written; trims while it adds, but where this call
+-- has not read the cap: then the next fetch does. Answers with the entry, to take it back by; false where there is no
+-- stream yet, for one that was made could not be taken back.
 function events.completed_first(q, id, result)
-  local known = queue.last_settings(q)
-  local most = known and known.max_events or max_events(q)
+  local most = q.settings_read and q.settings_read.max_events
+  if not most then
+    return call("XADD", q.events, "NOMKSTREAM", "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
+  end
   q.is_trimmed = true
   return call("XADD", q.events, "NOMKSTREAM", "MAXLEN", "~", most, "*", "event", "completed", "jobId", id, "returnvalue", result, "prev", "active")
 end

@@ -42,7 +42,7 @@ end
 local byte
 local PLUS, NINE, QUOTE = 43, 57, 34
 -- Options begin so; a job whose options do not is read by name. And the code of their third letter.
-local OPTIONS, THIRD = '{"attempts":', 97
+local ATTEMPTS, OPTIONS, THIRD = '"attempts":', '{"attempts":', 97
 -- What is JSON and begins with a letter.
 local JSON_WORDS = { ["true"] = true, ["false"] = true, ["null"] = true }
 -- No time is as short.
@@ -57,15 +57,18 @@ local function is_name(text)
   return string.find(text, "^%a") and not JSON_WORDS[text]
 end
 
--- Options, and a name that they stood beside: most jobs have the same as others before them. So many are kept.
-local MOST_KNOWN = 1000
+-- Options, and a name that they stood beside: most jobs have the same as others before them. So many are kept, of so many
+-- bytes: a server does not count what lies here as its memory.
+local MOST_KNOWN, LONGEST_KNOWN = 1000, 1000
 local name_beside, known_count = {}, 0
 
 local function are_known(name, options)
   if not is_name(name) or not is_options(options) then
     return false
   end
-  if known_count == MOST_KNOWN then
+  if #options > LONGEST_KNOWN then
+    return true
+  elseif known_count == MOST_KNOWN then
     name_beside, known_count = {}, 0
   end
   name_beside[options], known_count = name, known_count + 1
@@ -96,12 +99,13 @@ local function is_priority(text)
   return text == last_priority
 end
 
--- Without a lane: the values lie as they were written. Whoever has added the job. One that was taken from where those with a
+-- Without a lane: the values lie as they were written. Whoever has added the job. Others write their options in any order,
+-- and data that begins like ours could lie where options do: but all options say somewhere how many attempts there are. One that was taken from where those with a
 -- priority lie has one: that tells the last two apart.
 local function lie_as_written(row, has_priority)
   local is_theirs = has_priority and is_priority(row[6]) or not has_priority and row[6] == "0"
   return is_theirs and row[5] == "0" and #row[2] <= LONGEST and #row[4] > MOST_DIGITS
-    and are_told_apart(row[1], row[2], row[3])
+    and are_told_apart(row[1], row[2], row[3]) and not string.find(row[2], ATTEMPTS, 1, true)
 end
 
 -- In a lane: where the values of the last one lay, which is mostly where those of the next lie. We have added it, and its

@@ -160,12 +160,6 @@ function queue.settings(q)
   return last.settings
 end
 
--- What this or an earlier call has read of them; nil where none has. For what may be a moment old.
-function queue.last_settings(q)
-  local last = read_of[q.root]
-  return q.settings_read or last and last.settings
-end
-
 -- This call has written one of them.
 function queue.change(q, name, value)
   local changed = {}

@@ -3,7 +3,7 @@
 --- (or with something else in its place) is dropped, so that it can never block those behind it. A member of a group
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
 --- back into its lane: it came by a door that knows nothing of lanes. An id whose job is running already was put there a
---- second time, and is dropped too.
+--- second time, and is dropped too; so is a job of a lane that has ended.
 --- `job_ids` are the jobs to claim, up to that at `last`: the next one is that `at`, the one behind it is `step` further,
 --- 1 or -1. `room` are the bytes of payload that the reply may still take. `peeked` is the record of the next one, where it
 --- was read before.
@@ -14,7 +14,7 @@
 --- @arg   token      string
 --- @arg   lease_ms   string
 --- @arg   worker     string   the worker's name; empty for none
---- @reply claimed | ghost | withheld | turned_back | running | left
+--- @reply claimed | ghost | withheld | turned_back | running | ended | left
 local batch_claims = require("lib.batch_claims")
 local events = require("lib.events")
 local groups = require("lib.groups")
@@ -73,9 +73,10 @@ local function in_lane(id, flat)
   return job
 end
 
--- What the record says: the number of this start, the size of its payload, a failure that was put off, lane and group.
+-- What the record says: the number of this start, the size of its payload, a failure that was put off, an end, lane and
+-- group.
 local function read_ties(flat)
-  local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
+  local started, bytes, is_deferred, has_ended, lane, tie = "1", 0, false, false, nil, nil
   for i = 1, #flat, 2 do
     local field = flat[i]
     if field == "data" then
@@ -84,13 +85,15 @@ local function read_ties(flat)
       started = tostring((tonumber(flat[i + 1]) or 0) + 1)
     elseif field == DEFERRED then
       is_deferred = true
+    elseif field == "finishedOn" then
+      has_ended = true
     elseif field == LANE then
       lane = flat[i + 1]
     elseif field == GROUP then
       tie = flat[i + 1]
     end
   end
-  return started, bytes, is_deferred, lane, tie
+  return started, bytes, is_deferred, has_ended, lane, tie
 end
 
 -- One that is claimed at once and from `wait`: see `take_alone`. Behind one that was put aside several are.
@@ -255,13 +258,20 @@ local function is_running(q, id)
   return leases.is_held(q, id) and (batch_claims.has_claimed(q, id) or call("LPOS", q.active, id) ~= false)
 end
 
+-- Somebody who knows nothing of lanes removed a job that rested in one, and its id came again: what was left of the first one
+-- stands for the second, which has run by then.
+local function lies_among_ended(q, id)
+  shapes.check(q, "completed", "failed")
+  return call("ZSCORE", q.completed, id) or call("ZSCORE", q.failed, id)
+end
+
 -- One that is something else: it has run before, is tied to others, or is no job at all.
 local function claim_other(q, arg, id, flat, outcome)
   -- check
   local from, key = arg.from, keys.job(q, id)
-  local started, bytes, is_deferred, lane, tie = "1", 0, false, nil, nil
+  local started, bytes, is_deferred, has_ended, lane, tie = "1", 0, false, false, nil, nil
   if flat then
-    started, bytes, is_deferred, lane, tie = read_ties(flat)
+    started, bytes, is_deferred, has_ended, lane, tie = read_ties(flat)
   end
   if started ~= "1" and is_running(q, id) then
     batch_claims.drop(q, from, id)
@@ -276,7 +286,11 @@ local function claim_other(q, arg, id, flat, outcome)
     end
   end
   local job, gate
-  if lane and (is_withheld or not lanes.is_free(q, lane, id)) then
+  has_ended = lane and has_ended and lies_among_ended(q, id)
+  if has_ended then
+    job = in_lane(id, flat)
+    lanes.check(q, lane)
+  elseif lane and (is_withheld or not lanes.is_free(q, lane, id)) then
     job = in_lane(id, flat)
     gate = lanes.gate(q, job)
     if gate ~= "pass" or is_withheld then
@@ -288,6 +302,11 @@ local function claim_other(q, arg, id, flat, outcome)
   if not flat then
     batch_claims.drop(q, from, id)
     return "ghost"
+  end
+  if has_ended then
+    put_aside(q, from, id)
+    lanes.removed(q, job)
+    return "ended"
   end
   if is_withheld then
     return withhold(q, from, id, status, job)

@@ -48,6 +48,14 @@ export function encodeFinishes(finishes: readonly Finish[]): string[] {
   return argv;
 }
 
+/** About how many bytes it sends. */
+export function sizeOf({ item }: Finish): number {
+  if (!Array.isArray(item)) return item.result.length;
+  let size = 0;
+  for (const text of item) size += text.length;
+  return size;
+}
+
 /** The completion that it is; undefined for anything else. */
 export function completionOf({ item }: Finish): CompleteInLaneArg | undefined {
   return Array.isArray(item) ? undefined : item;

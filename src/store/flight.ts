@@ -52,7 +52,12 @@ export class Flight {
   }
 
   send(engine: Engine, client: RedisClient): Promise<unknown> {
-    return this.call ? engine.send(this.call, this.argv as string[]) : client.call(this.name, this.argv);
+    // What is too large to be written fails before there is a promise.
+    try {
+      return this.call ? engine.send(this.call, this.argv as string[]) : client.call(this.name, this.argv);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   succeed(reply: unknown): void {

@@ -2,7 +2,7 @@
 // there are free slots, and of some ahead, become one call. A few calls may be on their way (round-trip.ts), so that
 // one finish never waits for another's reply. Nothing waits on a timer.
 
-import { completionOf, encodeFinishes, type Finish, isAccepted } from '../core/finishing.ts';
+import { completionOf, encodeFinishes, type Finish, isAccepted, sizeOf } from '../core/finishing.ts';
 import type { JobRecord } from '../store/codec.ts';
 import type { Exchange, FetchTerms, LeaseStore } from '../store/lease-store.ts';
 import { refusal } from '../store/replies.ts';
@@ -48,6 +48,8 @@ interface Answer {
 
 // Of finishes, and of jobs.
 const MOST_PER_CALL = 128;
+// Results may be large: so that the server is not held by one call, and a slow link brings one over before its deadline.
+const MOST_BYTES = 1_000_000;
 // More than this is shared among the calls that may be on their way, so that the server works on one while the handlers
 // of the other's jobs run. Fewer are not worth a call of their own.
 const WORTH_SHARING = 64;
@@ -140,6 +142,8 @@ export class Exchanger {
   async settle(): Promise<void> {
     while (this.#finishes.length > 0 || this.#open > 0) {
       this.#send();
+      // A session that has been stopped refuses at once: then nobody is left to wake this.
+      if (this.#finishes.length === 0 && this.#open === 0) return;
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }
@@ -154,7 +158,7 @@ export class Exchanger {
       const mostInFlight = isShort ? MOST_SHORT_IN_FLIGHT : roundTrip.mostInFlight;
       const callCount = mostInFlight - this.#inFlight - this.#answers.length;
       if (callCount <= 0) return;
-      const finishes = this.#finishes.splice(0, shareOf(this.#finishes.length, callCount, isShort));
+      const finishes = this.#takeFinishes(shareOf(this.#finishes.length, callCount, isShort));
       if (this.#goingBack > 0) this.#goingBack -= finishes.filter(({ isGoingBack }) => isGoingBack).length;
       const mayFetch = this.#goingBack === 0 && (finishes.length > 0 || this.#wantsWork);
       const free = mayFetch ? this.#settings.freeSlots() : 0;
@@ -164,6 +168,18 @@ export class Exchanger {
       this.#wantsWork = mayFetch ? wanted > 0 && wanted < free : true;
       this.#exchange(finishes, wanted, mayFetch && mostAhead > 0 ? this.#shareAhead(mostAhead, wanted) : 0);
     }
+  }
+
+  // The first goes in any case, however large it is.
+  #takeFinishes(most: number): PendingFinish[] {
+    let bytes = 0;
+    let count = 0;
+    while (count < most) {
+      bytes += sizeOf(this.#finishes[count]!.finish);
+      if (count > 0 && bytes > MOST_BYTES) break;
+      count++;
+    }
+    return this.#finishes.splice(0, count);
   }
 
   // Half of them, for the same reason as of the slots.

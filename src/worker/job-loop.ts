@@ -43,7 +43,7 @@ export class JobLoop {
   readonly #lookahead: Lookahead;
   readonly #fetcher: Fetcher;
   readonly #executor: Executor | undefined;
-  #concurrency: number;
+  #concurrency = 1;
   #tokens = 0;
   #isStarted = false;
   #isPaused = false;
@@ -68,7 +68,7 @@ export class JobLoop {
     this.#host = host;
     this.#options = options;
     this.#events = events;
-    this.#concurrency = options.concurrency;
+    this.concurrency = options.concurrency;
     this.#lookahead = new Lookahead({
       // A job that is held when its worker dies has stalled, which must not be the end of it.
       isAllowed: options.fetchAhead && options.maxStalledCount > 0 && options.limiter === null,
@@ -119,7 +119,8 @@ export class JobLoop {
   }
 
   set concurrency(value: number) {
-    this.#concurrency = value;
+    // As long as fewer run than it says, one more may.
+    this.#concurrency = Math.ceil(value);
     if (this.#isStarted) this.wake();
   }
 

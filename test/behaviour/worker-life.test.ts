@@ -63,6 +63,25 @@ describe('running', () => {
     expect(worker.health()).toMatchObject({ isHealthy: false, isRunning: false, runningCount: 0 });
   });
 
+  it('a concurrency that is a fraction runs one more', async () => {
+    const queue = bundle.queue();
+    const jobs = held();
+    const worker = bundle.worker(queue.name, jobs.handler, { concurrency: 2.5 });
+    const errors: Error[] = [];
+    worker.on('error', (error) => errors.push(error));
+    await queue.addBulk(Array.from({ length: 10 }, () => ({ name: 'n', data: {} })));
+    await eventually(() => expect(jobs.count).toBe(3));
+    worker.concurrency = 1.5;
+    jobs.releaseAll();
+    await eventually(async () => expect(await queue.getCompletedCount()).toBe(3));
+    await eventually(() => expect(jobs.count).toBe(2));
+    await eventually(async () => {
+      jobs.releaseAll();
+      expect(await queue.getCompletedCount()).toBe(10);
+    });
+    expect(errors).toEqual([]);
+  });
+
   it('with autorun off nothing runs before run(), and run() settles when it is closed', async () => {
     const queue = bundle.queue();
     const worker = bundle.worker(queue.name, async () => 'x', { autorun: false });

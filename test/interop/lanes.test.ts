@@ -78,6 +78,24 @@ describe.each([six, five])('beside $name:', (peer) => {
     expect(await hand.leftovers()).toEqual([]);
   });
 
+  it('one that it removes and that is added again under its id runs once, and holds nobody up', async () => {
+    const hand = laneHand(bundle);
+    const dashboard = peer.queue(hand.queue.name);
+    await hand.add('a1 a2 a3');
+    const a1 = await taken(hand, 'a1');
+    await dashboard.remove('a2');
+    await hand.add('a2');
+    await hand.complete(a1);
+    // It has the place of the one that was removed, and its own again when it has run.
+    expect(await hand.drainByHand()).toEqual(['a2', 'a3']);
+    expect(await hand.queue.getJobCounts('completed', 'active', 'waiting')).toEqual({
+      completed: 3,
+      active: 0,
+      waiting: 0,
+    });
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
   it('it sees options and record of a job of a lane as of any', async () => {
     const hand = laneHand(bundle);
     await hand.queue.add('n', { a: 1 }, { jobId: 'x', lane: 'l', orderMs: 5 });

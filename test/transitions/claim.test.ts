@@ -238,6 +238,21 @@ describe('claim: waiting | prioritized -> active', () => {
     await expectChange(tables, given, fetching(), nothing(), {});
   });
 
+  it.each<Record<string, string>>([{ concurrency: '2.5' }, { max: '2.5', duration: '1000' }])(
+    'a limit that is a fraction lets one more start as long as fewer run: $concurrency $max',
+    async (limit) => {
+      const ids = Array.from({ length: 10 }, (_, i) => `w${i}`);
+      await tables.given(
+        usedQueue(ROOT, limit),
+        ids.flatMap((id) => job('waiting', { id })),
+      );
+      const reply = await tables.run(fetching({ fetchCount: 5 }));
+      expect(idsOf(reply)).toHaveLength(3);
+      expect(reply.at(-1)).toBe('');
+      expect(idsOf(await tables.run(fetching({ fetchCount: 5 })))).toEqual([]);
+    },
+  );
+
   // The first one came by a door that knows nothing of lanes. It goes back, and those that its lane lets out instead lie
   // in front of all that the fetch has read.
   it.each([

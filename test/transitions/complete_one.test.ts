@@ -1,6 +1,9 @@
 // That it does what an exchange of one does, whatever the job is, is in short-ways.test.ts.
 
-import { describe, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import type { RedisClient } from '../../src/store/client.ts';
+import { Engine } from '../../src/store/engine.ts';
 import {
   type Changes,
   events,
@@ -13,7 +16,7 @@ import {
   zset,
 } from '../support/expected.ts';
 import { type Command, crowd, job, lane, laneFields, NOW, usedQueue } from '../support/given.ts';
-import { completingOne, edgesOf, seen, seenInLane } from './edges.ts';
+import { completingOne, edgesOf, fetching, seen, seenInLane } from './edges.ts';
 import { expectChange, fromEveryState, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -65,6 +68,26 @@ describe('complete_one of a job that its worker saw to be tied to nothing', () =
       ...job('active'),
     ];
     await expectChange(tables, given, completingOne(seen), accepted, finished);
+  });
+
+  it('its events are not trimmed by the cap of a queue of that name in another database', async () => {
+    await tables.given(usedQueue(undefined, { 'opts.maxLenEvents': '5' }), job('waiting'));
+    await tables.run(fetching());
+    const other = new Redis({ ...tables.admin.options, db: 1 });
+    try {
+      const engine = new Engine(other as unknown as RedisClient);
+      await engine.load();
+      for (const [command, ...args] of [...usedQueue(), ...job('active')])
+        await other.call(command!, ...args);
+      for (let n = 0; n < 300; n++) await other.xadd('bull:q:events', '*', 'event', 'progress', 'jobId', 'x');
+      const { call, argv } = completingOne(seen);
+      await engine.send(call, ['', '1', 'bull:q', 'elsewhere', '1', '0', String(NOW), ...argv]);
+      expect(await other.zscore('bull:q:completed', '1')).toBe(String(NOW));
+      expect(await other.xlen('bull:q:events')).toBeGreaterThan(300);
+    } finally {
+      await other.flushdb();
+      other.disconnect();
+    }
   });
 
   it('in its lane the next goes', async () => {

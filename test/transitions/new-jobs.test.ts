@@ -78,6 +78,7 @@ const datas = [
   '5',
   '"work"',
   'null',
+  `{"attempts":5,"text":"${'x'.repeat(70)}"}`,
   `"${'x'.repeat(62)}"`,
   `"${'x'.repeat(63)}"`,
 ];
@@ -112,15 +113,17 @@ const withExtra = (fields: Record<string, string>, extra: string | undefined): [
 const shuffled = <Value>(values: readonly Value[]) =>
   fc.shuffledSubarray([...values], { minLength: values.length, maxLength: values.length });
 
-/** Whoever adds jobs begins their options so. What does not comes from elsewhere, and lies in the order of the wire. */
+/** Yoke begins options so. */
 const beginsLikeOptions = (text: string) => text.startsWith('{"attempts":');
+/** So do all who add jobs, in any place. What does not lies in the order of the wire. */
+const areOptions = (text: string) => text.includes('"attempts":');
 
 /** In the order in which they are written, with the texts in another one, or in any. */
 const plainArbitrary = fc
   .tuple(fieldsArbitrary, extraArbitrary, fc.constantFrom('written', 'written', 'texts', 'texts', 'all'))
   .chain(([fields, extra, order]): fc.Arbitrary<Fields> => {
     const written = withExtra(fields, extra);
-    if (order === 'written' || !beginsLikeOptions(fields.opts)) return fc.constant(written);
+    if (order === 'written' || !areOptions(fields.opts)) return fc.constant(written);
     if (order === 'all') return shuffled(written);
     return shuffled(written.slice(0, 3)).map((texts) => [...texts, ...written.slice(3)]);
   });
@@ -131,7 +134,7 @@ async function fetchAll(records: readonly Fields[], longOnes: readonly boolean[]
   await tables.given([
     ...usedQueue(),
     ...records.flatMap((fields, i) => [
-      ...stored(ids[i]!, fields, longOnes[i] === true && beginsLikeOptions(new Map(fields).get('opts')!)),
+      ...stored(ids[i]!, fields, longOnes[i] === true && areOptions(new Map(fields).get('opts')!)),
       (isPrioritized
         ? ['ZADD', `${ROOT}:prioritized`, String(i), ids[i]!]
         : ['LPUSH', `${ROOT}:wait`, ids[i]!]) as Command,

@@ -41,7 +41,10 @@ const unsupported = ['metrics', 'useWorkerThreads', 'workerForkOptions', 'worker
 export function resolveWorkerOptions(input: WorkerOptions | null | undefined): ResolvedWorkerOptions {
   const opts: WorkerOptions = readObject('options', input);
   refuseUnsupported('options', opts, unsupported);
-  const lockDuration = readNumber('lockDuration', opts.lockDuration, DEFAULT_LOCK_DURATION_MS, { min: 1 });
+  // The server takes whole milliseconds.
+  const lockDuration = Math.ceil(
+    readNumber('lockDuration', opts.lockDuration, DEFAULT_LOCK_DURATION_MS, { min: 1 }),
+  );
   const atLeast0 = (key: ErrorKey, value: unknown, byDefault: number) =>
     readBullNumber(key, value, byDefault, (n) => n >= 0);
   const above0 = (key: ErrorKey, value: unknown, byDefault: number) =>
@@ -61,7 +64,9 @@ export function resolveWorkerOptions(input: WorkerOptions | null | undefined): R
     ),
     lockDuration,
     lockRenewTime: readRenewTime(opts.lockRenewTime, lockDuration),
-    stalledInterval: above0('STALLED_INTERVAL_INVALID', opts.stalledInterval, DEFAULT_STALLED_INTERVAL_MS),
+    stalledInterval: Math.ceil(
+      above0('STALLED_INTERVAL_INVALID', opts.stalledInterval, DEFAULT_STALLED_INTERVAL_MS),
+    ),
     // Infinity is a way to say "never", but it must reach the server as a number.
     maxStalledCount: Math.min(
       atLeast0('MAX_STALLED_COUNT_INVALID', opts.maxStalledCount, 1),
