@@ -100,8 +100,8 @@ local function is_priority(text)
 end
 
 -- Without a lane: the values lie as they were written. Whoever has added the job. Others write their options in any order,
--- and data that begins like ours could lie where options do: but all options say somewhere how many attempts there are. One that was taken from where those with a
--- priority lie has one: that tells the last two apart.
+-- and data that begins like ours could lie where options do: but all options say somewhere how many attempts there are. One
+-- that was taken from where those with a priority lie has one: that tells the last two apart.
 local function lie_as_written(row, has_priority)
   local is_theirs = has_priority and is_priority(row[6]) or not has_priority and row[6] == "0"
   return is_theirs and row[5] == "0" and #row[2] <= LONGEST and #row[4] > MOST_DIGITS

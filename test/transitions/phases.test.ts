@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-// `ghost` takes an id out that stands for nothing; `turned_back` moves a job into its lane; `duplicate` uses up a
+// `ghost` takes an id out that stands for nothing, `ended` one that has ended; `turned_back` moves a job into its lane; `duplicate` uses up a
 // number and says so; `withheld` puts a member where its outcome says, `failed` and `cancelled` end one instead of
 // letting it wait again.
 const SUCCESSES = [
@@ -30,6 +30,7 @@ const SUCCESSES = [
   'duplicate',
   'claimed',
   'ghost',
+  'ended',
   'turned_back',
   'withheld',
   'failed',
