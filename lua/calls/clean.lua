@@ -7,6 +7,7 @@
 local events = require("lib.events")
 local items = require("lib.items")
 local jobs = require("lib.jobs")
+local lanes = require("lib.lanes")
 local leases = require("lib.leases")
 local queue = require("lib.queue")
 local removal = require("lib.removal")
@@ -84,19 +85,25 @@ return {
     local cleaned = {}
     -- First those that rest in lanes: the end of one that is out lets the next out.
     local laned = in_lanes(q, arg)
+    local looked = #laned
     for _, id in ipairs(laned) do
       if #cleaned >= arg.most then
         break
       end
       if is_due(q, id, arg.state, tonumber(arg.cutoff)) then
-        removal.discard(q, nil, false, id)
-        cleaned[#cleaned + 1] = id
+        if removal.discard(q, nil, false, id) then
+          cleaned[#cleaned + 1] = id
+        else
+          looked = looked - 1
+        end
       end
     end
-    if arg.limit > 0 and #laned >= arg.limit then
+    if arg.limit > 0 and looked >= arg.limit then
       return told(q, cleaned)
     end
-    arg.limit = arg.limit > 0 and arg.limit - #laned or 0
+    arg.limit = arg.limit > 0 and arg.limit - looked or 0
+    -- What was let out meanwhile is met in the ready order.
+    lanes.push_all(q)
     local is_list = arg.state == "wait" or arg.state == "paused" or arg.state == "active"
     local key = q[arg.state]
     local ids, is_sure = candidates(q, key, arg)

@@ -31,7 +31,7 @@ export abstract class QueueLanes<
     return this.readable(await this.lanes.jobs(lane, start, end));
   }
 
-  /** No job of the lane starts until it is resumed; one that runs goes on. */
+  /** No Yoke worker fetches a job of the lane until it is resumed; one that was fetched goes on. */
   async pauseLane(lane: string): Promise<void> {
     assertLane(lane);
     await this.lanes.pause(lane);
@@ -50,8 +50,8 @@ export abstract class QueueLanes<
   }
 
   /**
-   * Removes the jobs of a lane that nobody runs, and what the lane has of its own; resolves to how many. Delayed
-   * jobs enter their lane when they are due and are not among them.
+   * Removes the jobs of a lane that nobody runs, and what the lane has of its own; resolves to how many. Jobs
+   * that a delay keeps out of the lane are not among them; one that holds it while it backs off is.
    */
   async removeLane(lane: string): Promise<number> {
     assertLane(lane);

@@ -97,6 +97,16 @@ describe('counts and getters', () => {
     expect((await queue.add('n', {}, { groupId: 'g' } as object)).lane).toBe('g');
     expect(await queue.getLaneCount()).toBe(1);
   });
+
+  it('also the groupId of the queue’s defaults, whether or not the job has options', async () => {
+    const { queue } = laneHand(bundle, {
+      groupIdAsLane: true,
+      defaultJobOptions: { groupId: 'g' } as object,
+    });
+    expect((await queue.add('n', {})).lane).toBe('g');
+    expect((await queue.add('n', {}, { attempts: 2 })).lane).toBe('g');
+    expect(await queue.getLanes()).toMatchObject([{ lane: 'g', depth: 1 }]);
+  });
 });
 
 describe('pausing', () => {

@@ -31,8 +31,13 @@ const exclusive = [
 
 let plain = plainOptions(0);
 
-// Frozen defaults cannot change, so what they resolve to alone is kept with them.
-const resolvedDefaults = new WeakMap<object, ResolvedJobOptions>();
+interface KnownDefaults {
+  readonly resolved: ResolvedJobOptions;
+  readonly groupIdAsLane: boolean | undefined;
+}
+
+// Frozen defaults cannot change, so what they resolve to alone is kept with them, and under which limits.
+const resolvedDefaults = new WeakMap<object, KnownDefaults>();
 
 /**
  * The job's own options over the queue's defaults; `jobId` is never taken from the defaults, and a key given as
@@ -77,13 +82,16 @@ function plainOptions(maxPayloadBytes: number): ResolvedJobOptions {
 }
 
 function defaultsFor(defaults: JobsOptions, limits: JobLimits): ResolvedJobOptions {
+  const { maxPayloadBytes, groupIdAsLane } = limits;
   const known = resolvedDefaults.get(defaults);
-  if (known !== undefined && known.maxPayloadBytes === limits.maxPayloadBytes) return known;
+  if (known?.resolved.maxPayloadBytes === maxPayloadBytes && known.groupIdAsLane === groupIdAsLane) {
+    return known.resolved;
+  }
   const merged = { attempts: 0, ...withoutUndefined(defaults) } as StoredJobOptions;
   delete merged.jobId;
   const resolved = resolve(merged, limits);
   Object.freeze(resolved.stored);
-  resolvedDefaults.set(defaults, Object.freeze(resolved));
+  resolvedDefaults.set(defaults, { resolved: Object.freeze(resolved), groupIdAsLane });
   return resolved;
 }
 

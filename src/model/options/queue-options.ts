@@ -17,7 +17,12 @@ import {
   readObject,
   readString,
 } from './checks.ts';
-import { type DefaultJobOptions, type JobsOptions, resolveJobOptions } from './job-options.ts';
+import {
+  type DefaultJobOptions,
+  type JobLimits,
+  type JobsOptions,
+  resolveJobOptions,
+} from './job-options.ts';
 import { findUnknownOptions, type UnknownOption } from './unknown-options.ts';
 
 /** Computes the next time of a scheduler; must be given to both Queue and Worker. */
@@ -112,9 +117,10 @@ const DEFAULT_MAX_EVENTS = 10_000;
 export function resolveQueueOptions(input: QueueOptions | null | undefined): ResolvedQueueOptions {
   const opts: QueueOptions = readObject('options', input);
   const maxPayloadBytes = readMaxPayloadBytes(opts.maxPayloadBytes);
+  const groupIdAsLane = readBoolean('groupIdAsLane', opts.groupIdAsLane, false);
   return Object.freeze({
     ...resolveBaseOptions(opts),
-    defaultJobOptions: readDefaults(opts.defaultJobOptions, maxPayloadBytes),
+    defaultJobOptions: readDefaults(opts.defaultJobOptions, { maxPayloadBytes, groupIdAsLane }),
     streams: readStreams(opts.streams),
     skipMetasUpdate: readBoolean('skipMetasUpdate', opts.skipMetasUpdate, false),
     settings: readSettings(opts.settings),
@@ -122,7 +128,7 @@ export function resolveQueueOptions(input: QueueOptions | null | undefined): Res
     maxPayloadBytes,
     keepGroups: readKeepGroups(opts.keepGroups),
     lanes: readLanes(opts),
-    groupIdAsLane: readBoolean('groupIdAsLane', opts.groupIdAsLane, false),
+    groupIdAsLane,
     unknown: findUnknownOptions(opts, names),
   });
 }
@@ -175,9 +181,9 @@ export function readSchema(schema: unknown): StandardSchemaV1 | null {
 }
 
 /** Resolving them once here makes a mistake show at construction, not at the first add. */
-function readDefaults(defaults: JobsOptions | undefined, maxPayloadBytes: number): Readonly<JobsOptions> {
+function readDefaults(defaults: JobsOptions | undefined, limits: JobLimits): Readonly<JobsOptions> {
   const copy = Object.freeze({ ...readObject('defaultJobOptions', defaults) });
-  resolveJobOptions(undefined, copy, { maxPayloadBytes });
+  resolveJobOptions(undefined, copy, limits);
   return copy;
 }
 

@@ -43,6 +43,18 @@ describe('a job without options', () => {
     expect(resolveJobOptions({}, defaults, { maxPayloadBytes: 5 }).maxPayloadBytes).toBe(5);
   });
 
+  it('and per what a groupId means', () => {
+    const defaults = Object.freeze({ groupId: 'g' } as JobsOptions);
+    const lanes = [false, true, false, undefined, true].map(
+      (groupIdAsLane) =>
+        resolveJobOptions(undefined, defaults, {
+          ...limits,
+          ...(groupIdAsLane !== undefined && { groupIdAsLane }),
+        }).lane,
+    );
+    expect(lanes).toEqual(['', 'g', '', '', 'g']);
+  });
+
   it('does not remember defaults that can still change', () => {
     const defaults: JobsOptions = { attempts: 3 };
     expect(resolve(undefined, defaults).attempts).toBe(3);

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   addGroupsCall,
+  cleanCall,
   exchangeCall,
   pushAddGroup,
   pushAddInLane,
@@ -211,6 +212,41 @@ describe('members of a lane', () => {
       );
     },
   );
+
+  // The member came to rest before the bystander, so it goes first: its group is undone, and the bystander is let out while
+  // the call still has it among those that rest.
+  const cleaned = async (limit: number, ...given: readonly Command[][]) => {
+    await tables.given(three, [['ZADD', `${ROOT}:de`, String(NOW - 50), 'by']], ...given);
+    const ids = await tables.run({
+      call: cleanCall,
+      argv: cleanCall.encode({ state: 'wait', cutoff: String(NOW), limit, most: 100 }),
+    });
+    const after = await tables.keyspace();
+    const told = (after['q:events']!.value as string[][]).at(-1);
+    return { ids, told, after };
+  };
+
+  it.each([0, 2])(
+    'when what waits is cleaned, all are gone, also the one that was let out meanwhile (limit %s)',
+    async (limit) => {
+      const { ids, told, after } = await cleaned(limit);
+      expect(ids).toEqual(['m2', 'by']);
+      expect(told).toEqual(['event', 'cleaned', 'count', '2']);
+      expect(Object.keys(after).filter((key) => /^q:(m\d|by|de|wait|meta:lane|meta:line)/.test(key))).toEqual(
+        [],
+      );
+    },
+  );
+
+  it('when what waits is cleaned, one that was let out to those with a priority stays, and is not named', async () => {
+    const { ids, told, after } = await cleaned(0, [hset(`${ROOT}:by`, { priority: '3' })]);
+    expect(ids).toEqual(['m2']);
+    expect(told).toEqual(['event', 'cleaned', 'count', '1']);
+    expect((after['q:prioritized']!.value as string[][]).map(([id]) => id)).toEqual(['by']);
+    expect(after['q:meta:lane-out']).toEqual(hash({ a: 'by' })(undefined));
+    expect(after['q:by']).toBeDefined();
+    expect(after['q:de']).toBeUndefined();
+  });
 
   it('when the queue is obliterated, nothing is left', async () => {
     await tables.given(three, [hset(`${ROOT}:meta`, { paused: '1' })]);
