@@ -4,7 +4,7 @@
 -- not. Whoever changes anything runs the same rule: while there is room and somebody is due, let the first out.
 --
 -- A job of a lane is out (and lies wherever an ordinary job would), or rests in its lane, or waits for its time in
--- `lane_delayed`, or has finished. What rests or waits for its time is also in `lane_waiting`, which counts and pages
+-- `lane_delayed`, or has finished; the next iteration of a scheduler waits in `delayed` (see schedule_next). What rests or waits for its time is also in `lane_waiting`, which counts and pages
 -- them: by the time they came to rest, and below zero while they wait for their time.
 
 local clock = require("lib.clock")
@@ -205,7 +205,9 @@ function lanes.gate(q, job)
   end
   local at = lane_state.position(lane, job.id)
   if not at then
-    if not lane_state.has_room(lane) then
+    -- One that nobody has held back yet goes into the lane first: a scheduler's iteration that came due, or a job that
+    -- somebody has promoted.
+    if not lane_state.has_room(lane) or lane_rules.of(q).ordering_delay > 0 and not job.has_run then
       return "back"
     end
     local first, place, member

@@ -109,8 +109,10 @@ it('iterations of its scheduler run in the lane of their template', async () => 
     const job = await hand.take();
     expect(job?.repeatJobKey).toBe('tick');
   });
+  await taken(hand, 'a1');
+  // Due, and not its turn.
   await eventually(async () => {
-    await hand.tick();
+    expect(await hand.take()).toBeUndefined();
     expect((await hand.queue.getLaneJobs('a')).map(({ repeatJobKey }) => repeatJobKey)).toContain('tick');
   });
   await peer.removeJobScheduler('tick');
