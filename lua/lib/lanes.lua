@@ -4,8 +4,9 @@
 -- not. Whoever changes anything runs the same rule: while there is room and somebody is due, let the first out.
 --
 -- A job of a lane is out (and lies wherever an ordinary job would), or rests in its lane, or waits for its time in
--- `lane_delayed`, or has finished; the next iteration of a scheduler waits in `delayed` (see schedule_next). What rests or waits for its time is also in `lane_waiting`, which counts and pages
--- them: by the time they came to rest, and below zero while they wait for their time.
+-- `lane_delayed`, or has finished. What rests or waits for its time is also in `lane_waiting`, which counts and pages
+-- them: by the time they came to rest, and below zero while they wait for their time. Only the next iteration of a
+-- scheduler waits in `delayed` and comes by the gate (see schedule_next).
 
 local clock = require("lib.clock")
 local handovers = require("lib.lane_handovers")
