@@ -10,6 +10,7 @@ local jobs = require("lib.jobs")
 local lane_state = require("lib.lane_state")
 local lane_writing = require("lib.lane_writing")
 local ready = require("lib.ready")
+local schedules = require("lib.schedules")
 local shapes = require("lib.shapes")
 
 local function forget_lane_of(q, id)
@@ -59,11 +60,25 @@ local function free_delayed(q, most)
   return #rows / 2
 end
 
+-- Those that schedulers wait for lie in `delayed`, whatever lane they are for, and no lane knows of them. How many there
+-- are is up to who made the schedulers; they stay where they are.
+local function free_iterations(q)
+  local freed = 0
+  for _, id in ipairs(schedules.pending(q)) do
+    local row = jobs.fields(q, id, jobs.field.lane)
+    if row and row[1] then
+      forget_lane_of(q, id)
+      freed = freed + 1
+    end
+  end
+  return freed
+end
+
 return {
   run = function(q, arg)
     -- check
     events.check(q)
-    shapes.check(q, "lanes", "lane_out", "lane_settings", "lane_delayed", "lane_held", "lane_waiting", "delayed")
+    shapes.check(q, "lanes", "lane_out", "lane_settings", "lane_delayed", "lane_held", "lane_waiting", "delayed", "schedules")
     ready.check(q, 0)
     ready.check(q, 1)
 
@@ -77,6 +92,7 @@ return {
     if call("EXISTS", q.lanes, q.lane_delayed) > 0 then
       return { "more", tostring(moved) }
     end
+    moved = moved + free_iterations(q)
     call("DEL", q.lane_settings, q.lane_held, q.lane_out, q.lane_waiting)
     call("HDEL", q.meta, "yoke.lanes", "yoke.laneCursor")
     return { "done", tostring(moved) }

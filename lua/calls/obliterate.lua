@@ -7,6 +7,7 @@ local compensation = require("lib.compensation")
 local groups = require("lib.groups")
 local items = require("lib.items")
 local keys = require("lib.keys")
+local lane_rules = require("lib.lane_rules")
 local lane_writing = require("lib.lane_writing")
 local queue = require("lib.queue")
 local record = require("lib.group_record")
@@ -101,7 +102,7 @@ return {
     end
     shapes.check(q, unpack(shapes.places))
     shapes.check(q, "schedules")
-    local has_lanes = queue.settings(q).lanes
+    local has_lanes = queue.settings(q).lanes or lane_rules.are_left(q)
     if has_lanes then
       shapes.check(q, "lane_waiting", "lane_delayed", "lanes")
     end
@@ -111,6 +112,7 @@ return {
     left = left - empty_groups(q, left)
     -- Lanes first: one with nothing left in it puts nothing into the ready order.
     if has_lanes then
+      lane_rules.mark(q)
       left = left - empty_lanes(q, left)
     end
     -- What was let out meanwhile is met in the ready order.

@@ -61,8 +61,9 @@ function adding.write(q, arg, timestamp, score, ties)
   return id
 end
 
--- The same for a job of a lane. Its number in the queue is its turn among those with the same `orderMs`.
-function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
+-- Write: the record of a job of a lane, which lies nowhere yet; its place there. Its number in the queue is its turn among
+-- those with the same `orderMs`.
+function adding.store_in_lane(q, arg, id, counter, timestamp, ties)
   local order = arg.order ~= "" and arg.order or q.now_text
   local sequence = clock.text(counter)
   ties = ties or {}
@@ -75,6 +76,12 @@ function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
   lane_rules.mark(q, arg.priority ~= "0" and "p" or nil)
   jobs.store(q, id, arg, timestamp, ties)
   events.added(q, id, arg.name)
+  return order, sequence
+end
+
+-- Write: the same job is in the queue.
+function adding.write_in_lane(q, arg, id, counter, timestamp, due, ties)
+  local order, sequence = adding.store_in_lane(q, arg, id, counter, timestamp, ties)
   if due then
     lane_times.put(q, id, due)
   else

@@ -6,6 +6,7 @@ local lane_out = require("lib.lane_out")
 local lane_rest = require("lib.lane_rest")
 local lane_rules = require("lib.lane_rules")
 local lane_state = require("lib.lane_state")
+local queue = require("lib.queue")
 
 local lane_arrivals = {}
 
@@ -25,9 +26,9 @@ function lane_arrivals.look(q, names, first, last)
 end
 
 -- Check: behind how many of them, from the first on, one is out whom this call has nothing else to do with: a new job
--- rests there, and nothing else happens.
+-- rests there, and nothing else happens. None where nothing tells that the queue has lanes: whoever opens one says so.
 function lane_arrivals.count(q, names, first, last)
-  if not lane_rules.of(q).hands_over then
+  if not queue.settings(q).lanes or not lane_rules.of(q).hands_over then
     return 0
   end
   local count = lane_state.count_untouched(q, names, first, last)

@@ -7,6 +7,8 @@ local lane_rules = {}
 -- What the settings of a queue are before anybody says otherwise. It has had no lanes and begins with lines; but somebody
 -- may have deleted what was known of lanes that are there, so both places are looked at until then.
 local DEFAULT_RULES, FIRST_USED = "1 block continue 0 ls", "l"
+-- Where that has happened, lanes that are there may have used anything.
+local ALL_USED = "lsodhp"
 
 local RULES = "^(%d+) (%a+) (%a+) (%d+) (%S+)$"
 
@@ -49,8 +51,28 @@ function lane_rules.of(q)
   return last_rules
 end
 
+-- By these keys lanes are found.
+local INDEX = { lanes = "zset", lane_waiting = "zset", lane_out = "hash", lane_settings = "hash" }
+
+-- Whether lanes are there, for a queue whose settings tell of none: BullMQ's `obliterate` and whoever deletes `meta` leave
+-- them. Mostly there are none, which is one command to know. A key that holds something else is nobody's.
+function lane_rules.are_left(q)
+  if call("EXISTS", q.lanes, q.lane_waiting, q.lane_out, q.lane_settings) == 0 then
+    return false
+  end
+  for name, shape in pairs(INDEX) do
+    if call("TYPE", q[name]).ok == shape then
+      return true
+    end
+  end
+  return false
+end
+
 local function used_so_far(q)
-  return queue.settings(q).lanes and lane_rules.of(q).used or FIRST_USED
+  if queue.settings(q).lanes then
+    return lane_rules.of(q).used
+  end
+  return lane_rules.are_left(q) and ALL_USED or FIRST_USED
 end
 
 -- Write: what is told of the rules changes.
@@ -76,7 +98,7 @@ function lane_rules.mark(q, letter)
   if letter and not uses(used, letter) then
     lane_rules.set(q, { used = (used == "-" and "" or used) .. letter })
   elseif not queue.settings(q).lanes then
-    lane_rules.set(q, {})
+    lane_rules.set(q, { used = used })
   end
 end
 

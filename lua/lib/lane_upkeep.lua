@@ -142,7 +142,10 @@ end
 -- One tick's share: those that were looked at longest ago, because it is always their turn in the order of names.
 function lane_upkeep.tick(q)
   if not queue.settings(q).lanes then
-    return
+    if not lane_rules.are_left(q) then
+      return
+    end
+    lane_rules.mark(q)
   end
   lane_times.promote_due(q)
   local after = call("HGET", q.meta, "yoke.laneCursor") or ""

@@ -5,7 +5,8 @@
 --
 -- A job of a lane is out (and lies wherever an ordinary job would), or rests in its lane, or waits for its time in
 -- `lane_delayed`, or has finished. What rests or waits for its time is also in `lane_waiting`, which counts and pages
--- them: by the time they came to rest, and below zero while they wait for their time.
+-- them: by the time they came to rest, and below zero while they wait for their time. Only the next iteration of a
+-- scheduler waits in `delayed` and comes by the gate (see schedule_next).
 
 local clock = require("lib.clock")
 local handovers = require("lib.lane_handovers")
@@ -205,7 +206,9 @@ function lanes.gate(q, job)
   end
   local at = lane_state.position(lane, job.id)
   if not at then
-    if not lane_state.has_room(lane) then
+    -- One that nobody has held back yet goes into the lane first: a scheduler's iteration that came due, or a job that
+    -- somebody has promoted.
+    if not lane_state.has_room(lane) or lane_rules.of(q).ordering_delay > 0 and not job.has_run then
       return "back"
     end
     local first, place, member

@@ -1,6 +1,8 @@
 --- schedule_next: nothing -> waiting | prioritized | delayed
 --- Right after an iteration of a scheduler was fetched, its successor is stored. Only the iteration that the
---- scheduler was waiting for does this, so retries and stalled runs do not schedule twice.
+--- scheduler was waiting for does this, so retries and stalled runs do not schedule twice. One with a lane waits for its
+--- time in `delayed` like all others: BullMQ, which makes and removes schedulers, looks for it there and nowhere else. Once
+--- it is due, the gate of `claim` sorts it into its lane.
 --- @call
 --- @arg   job_id        string   the fetched iteration
 --- @arg   schedule_id   string
@@ -23,7 +25,6 @@ local keys = require("lib.keys")
 local lanes = require("lib.lanes")
 local ready = require("lib.ready")
 local schedules = require("lib.schedules")
-local shapes = require("lib.shapes")
 
 return function(q, arg)
   -- check
@@ -49,7 +50,6 @@ return function(q, arg)
   ready.check(q, arg.priority)
   if arg.lane ~= "" then
     lanes.check(q, arg.lane)
-    shapes.check(q, "lane_delayed")
   end
 
   -- write
@@ -74,8 +74,13 @@ return function(q, arg)
   }
   local ties = { jobs.field.schedule_id, arg.schedule_id }
   if arg.lane ~= "" then
-    job.lane, job.order = arg.lane, clock.text(next_at)
-    adding.write_in_lane(q, job, id, counter, q.now_text, delay > 0 and next_at, ties)
+    job.lane, job.order, job.priority = arg.lane, clock.text(next_at), clock.text(arg.priority)
+    if score then
+      adding.store_in_lane(q, job, id, counter, q.now_text, ties)
+      delays.put(q, id, score)
+    else
+      adding.write_in_lane(q, job, id, counter, q.now_text, false, ties)
+    end
     return "ok", id
   end
   jobs.store(q, id, job, q.now_text, ties)

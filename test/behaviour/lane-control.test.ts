@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { useBundle } from '../support/bundle.ts';
 import { eventually, nextEvent } from '../support/eventually.ts';
-import { laneHand, taken } from '../support/lanes.ts';
+import { type LaneHand, laneHand, taken } from '../support/lanes.ts';
 
 const bundle = useBundle();
 const ids = (jobs: { id?: string }[]) => jobs.map(({ id }) => id);
@@ -405,4 +405,80 @@ it('a lane can have any name', async () => {
   for (const lane of names) expect(started.indexOf(`${lane}1`)).toBeLessThan(started.indexOf(`${lane}2`));
   const keys = await bundle.server.admin.keys(`${queue.qualifiedName}:meta:l[ai]ne*`);
   expect(keys).toEqual([]);
+});
+
+describe('a queue whose settings were deleted', () => {
+  /** The lanes are there, and nothing says that there are lanes. */
+  const forget = (hand: LaneHand) => bundle.server.admin.del(hand.queue.toKey('meta'));
+
+  it('a lane whose job was lost with them goes on, also where the next add comes before the upkeep', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    const add = async (data: string) => (await queue.add('n', data, { lane: 'a' })).id!;
+    const first = await add('1');
+    const second = await add('2');
+    await forget(hand);
+    await bundle.server.admin.del(queue.toKey(first), queue.toKey('wait'));
+
+    const third = await add('3');
+    expect(await queue.getJobCounts('waiting')).toEqual({ waiting: 2 });
+    await hand.tick();
+    expect(await hand.drainByHand()).toEqual([second, third]);
+    await hand.tick();
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('the upkeep finds its lanes by itself, whatever they have used', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    await hand.add('a1 a2 b1 b2', { orderMs: 5 });
+    await queue.pauseLane('b');
+    await hand.add('c1', { delay: 1 });
+    await hand.add('d1', { delay: 600_000 });
+    await hand.add('e1 e2', { priority: 3 });
+    await queue.setLaneConcurrency('f', 2);
+    await forget(hand);
+    await bundle.server.admin.del(queue.toKey('a1'), queue.toKey('wait'), queue.toKey('prioritized'));
+    await hand.tick();
+
+    expect(await queue.getJobCounts('waiting', 'prioritized', 'delayed')).toEqual({
+      waiting: 5,
+      prioritized: 1,
+      delayed: 1,
+    });
+    expect((await hand.drainByHand()).sort()).toEqual(['a2', 'c1', 'e1', 'e2']);
+    await hand.add('f1 f2 f3');
+    expect(await hand.takeAll()).toEqual(['f1', 'f2']);
+    await queue.resumeLane('b');
+    expect(await hand.drainByHand()).toEqual(['b1', 'b2']);
+    expect((await queue.auditLanes()).findings).toEqual([]);
+  });
+
+  it('is obliterated with its lanes', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    await queue.addBulk(['1', '2', '3'].map((data) => ({ name: 'n', data, opts: { lane: 'a' } })));
+    await hand.add('a1 a2 b1 b2', { orderMs: 5 });
+    await hand.add('c1', { delay: 600_000 });
+    await queue.setLaneConcurrency('d', 2);
+    await queue.pauseLane('e');
+    await forget(hand);
+
+    await queue.obliterate({ force: true });
+    const keys = await bundle.server.admin.keys(`${queue.qualifiedName}:*`);
+    expect(keys.filter((key) => !key.includes(':meta:replay:'))).toEqual([]);
+  });
+
+  it('the first add to any lane finds the others', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    await hand.add('a1 a2 b1', { orderMs: 5 });
+    await hand.queue.pauseLane('b');
+    await forget(hand);
+
+    // Into another lane.
+    await hand.add('c1');
+    expect(await hand.drainByHand()).toEqual(['a1', 'c1', 'a2']);
+    expect(await queue.getLanes()).toMatchObject([{ lane: 'b', isPaused: true, depth: 1 }]);
+  });
 });

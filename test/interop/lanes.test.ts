@@ -96,6 +96,35 @@ describe.each([six, five])('beside $name:', (peer) => {
     expect(await hand.leftovers()).toEqual([]);
   });
 
+  it('what its obliterate leaves of lanes keeps none from going on', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    const add = async (data: string) => (await queue.add('n', data, { lane: 'a' })).id!;
+    await add('1');
+    await add('2');
+    await peer.queue(queue.name).obliterate({ force: true });
+    expect(await hand.leftovers()).toContain('meta:lane-out');
+
+    // Ids begin anew there, and a job of the same id is still believed to be out.
+    const again = await add('3');
+    await hand.tick();
+    expect(await hand.drainByHand()).toContain(again);
+    await hand.tick();
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('what its obliterate leaves of lanes, ours removes', async () => {
+    const hand = laneHand(bundle);
+    const { queue } = hand;
+    await queue.addBulk([1, 2, 3].map((data) => ({ name: 'n', data, opts: { lane: 'a' } })));
+    await hand.add('b1 b2 b3', { orderMs: 5 });
+    await hand.add('c1', { delay: 600_000 });
+    await peer.queue(queue.name).obliterate({ force: true });
+    await queue.obliterate({ force: true });
+    const keys = await bundle.server.admin.keys(`${queue.qualifiedName}:*`);
+    expect(keys.filter((key) => !key.includes(':meta:replay:'))).toEqual([]);
+  });
+
   it('it sees options and record of a job of a lane as of any', async () => {
     const hand = laneHand(bundle);
     await hand.queue.add('n', { a: 1 }, { jobId: 'x', lane: 'l', orderMs: 5 });
@@ -127,8 +156,10 @@ it('iterations of its scheduler run in the lane of their template', async () => 
     const job = await hand.take();
     expect(job?.repeatJobKey).toBe('tick');
   });
+  await taken(hand, 'a1');
+  // Due, and not its turn.
   await eventually(async () => {
-    await hand.tick();
+    expect(await hand.take()).toBeUndefined();
     expect((await hand.queue.getLaneJobs('a')).map(({ repeatJobKey }) => repeatJobKey)).toContain('tick');
   });
   await peer.removeJobScheduler('tick');

@@ -2,8 +2,10 @@
 // options that a BullMQ worker would have written.
 
 import { describe, expect, it } from 'vitest';
+import type { QueueOptions } from '../../src/index.ts';
 import { useBundle } from '../support/bundle.ts';
 import { eventually } from '../support/eventually.ts';
+import { laneHand, taken } from '../support/lanes.ts';
 import { type Any, type Library, useLibraries } from './libraries.ts';
 
 const bundle = useBundle();
@@ -113,6 +115,119 @@ describe('an interval', () => {
     await own.clean(0, 0, 'delayed');
 
     expect((await pending(queue)).map((job: Any) => job.id)).toEqual([iteration.id]);
+  });
+});
+
+describe('with a lane in its template', () => {
+  const HOUR = 3_600_000;
+
+  /** A scheduler of which Yoke has run the first iteration; the next one, which Yoke has stored, is due in an hour. */
+  async function begun(opts: QueueOptions = {}) {
+    const hand = laneHand(bundle, opts);
+    const { name } = hand.queue;
+    let due = Date.now();
+    const settings = { repeatStrategy: () => due };
+    const queue = six.queue(name, { settings });
+    const upsert = () => queue.upsertJobScheduler('daily', { pattern: '0 3 * * *' }, { opts: { lane: 'a' } });
+    await upsert();
+    due += HOUR;
+    const worker = yoke.worker(name, async () => {}, { settings });
+    await eventually(async () => expect(await queue.getCompletedCount()).toBe(1));
+    await worker.close();
+    const [job] = await pending(hand.queue);
+    expect(job).toMatchObject({ id: `repeat:daily:${due}`, lane: 'a', orderMs: due });
+    const keys = async () =>
+      (await bundle.server.admin.keys(`${hand.queue.qualifiedName}:repeat:daily*`)).sort();
+    return { hand, queue, upsert, job: job as Any, keys };
+  }
+
+  it('bullmq makes it again, as an app does whenever it starts, and removes it with the iteration that waits', async () => {
+    const { hand, queue, upsert, job, keys } = await begun();
+
+    expect((await upsert()).id).toBe(job.id);
+    expect(await pending(hand.queue)).toHaveLength(1);
+    await queue.clean(0, 0, 'completed');
+    await queue.removeJobScheduler('daily');
+
+    expect(await keys()).toEqual([]);
+    expect(await pending(hand.queue)).toEqual([]);
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('what bullmq removes as stored by yoke leaves nothing behind', async () => {
+    const { hand, queue, keys } = await begun();
+    await queue.clean(0, 0, 'completed');
+    await queue.removeJobScheduler('daily');
+
+    expect(await keys()).toEqual([]);
+    await hand.tick();
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('the iteration counts once while it waits, and nobody takes it for lost or for one of those that go', async () => {
+    const { hand, job } = await begun();
+    const own = hand.queue;
+
+    expect(await own.getJobCounts('delayed', 'waiting')).toEqual({ delayed: 1, waiting: 0 });
+    expect(await own.getJobs('delayed')).toMatchObject([{ id: job.id }]);
+    expect(await job.getState()).toBe('delayed');
+    await own.drain(true);
+    await own.clean(0, 0, 'delayed');
+    expect(await own.removeLane('a')).toBe(0);
+    await hand.tick();
+    expect((await own.auditLanes()).findings).toEqual([]);
+
+    expect(await pending(own)).toMatchObject([{ id: job.id, lane: 'a' }]);
+    await own.obliterate({ force: true });
+    expect(await own.getJob(job.id)).toBeUndefined();
+    expect(await hand.leftovers()).toEqual([]);
+  });
+
+  it('once due it goes into its lane, behind whoever is out and before those who come after it', async () => {
+    const { hand, job } = await begun();
+    await hand.add('a1');
+    await hand.add('a2', { orderMs: job.orderMs + 1 });
+    const a1 = await taken(hand, 'a1');
+    await job.promote();
+
+    expect(await hand.take()).toBeUndefined();
+    expect(await hand.queue.getLanes()).toMatchObject([{ lane: 'a', out: ['a1'], depth: 2 }]);
+    expect(await hand.queue.getJobCounts('delayed', 'waiting')).toEqual({ delayed: 0, waiting: 2 });
+    await hand.complete(a1);
+    const iteration = await taken(hand, job.id);
+    expect(await hand.take()).toBeUndefined();
+    await hand.complete(iteration);
+    expect(await hand.drainByHand()).toEqual(['a2']);
+  });
+
+  it('a lane that is paused keeps it', async () => {
+    const { hand, job } = await begun();
+    await hand.queue.pauseLane('a');
+    await job.promote();
+    expect(await hand.take()).toBeUndefined();
+    await hand.queue.resumeLane('a');
+    await taken(hand, job.id);
+  });
+
+  it('an ordering delay holds it back as any other, and wakes those who sleep', async () => {
+    const { hand, job } = await begun({ orderingDelayMs: 400 });
+    await job.promote();
+    expect(await hand.take()).toBeUndefined();
+    expect(await hand.queue.getLanes()).toMatchObject([{ lane: 'a', out: [], depth: 1 }]);
+    await hand.add('a1', { orderMs: Date.now() - 1_000_000 });
+    const started: string[] = [];
+    yoke.worker(hand.queue.name, async (running) => void started.push(running.id));
+    await eventually(() => expect(started).toEqual(['a1', job.id]));
+  });
+
+  it('released lanes make an ordinary job of it too', async () => {
+    const { hand, job } = await begun();
+    await hand.queue.releaseLanes();
+    const released = await hand.queue.getJob(job.id);
+    expect([released!.lane, released!.orderMs]).toEqual([undefined, undefined]);
+    await released!.promote();
+    await hand.complete(await taken(hand, job.id));
+    expect(await hand.queue.getLanes()).toEqual([]);
   });
 });
 

@@ -15,6 +15,8 @@ import {
   crowd,
   delayedScore,
   hset,
+  lane,
+  laneMember,
   laneRules,
   NOW,
   ROOT,
@@ -83,9 +85,9 @@ describe('schedule_next: nothing -> delayed', () => {
     ) as Partial<Record<State, Changes>>,
   );
 
-  it('with a lane in its template it enters that lane when it is due', async () => {
+  it('with a lane in its template it waits where all others do: BullMQ knows no other place', async () => {
     const id = `repeat:${SCHEDULE}:${following}`;
-    const { 'q:delayed': _delayed, ...same } = scheduled(following, following);
+    const same = scheduled(following, following);
     await expectChange(
       tables,
       scheduler({ name: 'tock', data: '{"z":1}', every: '60000', offset: '0', ic: '1' }),
@@ -97,9 +99,43 @@ describe('schedule_next: nothing -> delayed', () => {
           same[`q:${id}`] as Change,
           fields({ lane: 'a', orderMs: `+${following}`, laneSeq: '11' }),
         ],
-        'q:meta': fields(laneRules({ used: 'lpd' })),
-        'q:meta:lane-delayed': scored(id, following),
-        'q:de': scored(id, -1),
+        'q:meta': fields(laneRules({ used: 'l' })),
+      },
+    );
+  });
+
+  it('with a lane and due at once it rests behind the one that is out', async () => {
+    const every = 60_000;
+    const id = `repeat:${SCHEDULE}:${NOW}`;
+    const definition = { name: 'tock', data: '{"z":1}', every: String(every), ic: '1' };
+    const ofNow = (delay: number) =>
+      hash({
+        name: 'tock',
+        data: '{"z":1}',
+        opts: `{"attempts":2,"jobId":"${id}","delay":${delay}}`,
+        timestamp: String(NOW),
+        delay: String(delay),
+        priority: '3',
+        rjk: SCHEDULE,
+        lane: 'a',
+        orderMs: `+${NOW}`,
+        laneSeq: '11',
+      });
+    const previous = NOW - every;
+    await expectChange(
+      tables,
+      [...scheduler(definition, previous), ...lane({ out: ['x'] })],
+      next({ lane: 'a', priority: 3, jobId: `repeat:${SCHEDULE}:${previous}` }),
+      ['ok', id],
+      {
+        'q:id': text('11'),
+        'q:repeat': scored(SCHEDULE, NOW),
+        [`q:repeat:${SCHEDULE}`]: fields({ ic: '2' }),
+        [`q:${id}`]: ofNow(0),
+        'q:de': scored(id, NOW),
+        'q:meta': fields(laneRules({ used: 'p' })),
+        'q:meta:lane:a': scored(laneMember(11, id), NOW),
+        'q:events': events(['added', { jobId: id, name: 'tock' }], ['waiting', { jobId: id, lane: 'a' }]),
       },
     );
   });
