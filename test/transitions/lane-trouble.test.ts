@@ -86,6 +86,18 @@ describe('a lane that cannot be read', () => {
     expect(others).toEqual({});
   });
 
+  it('keeps no other job from being fetched when one of its own lies before them', async () => {
+    // Somebody who knows nothing of lanes has put it there.
+    const strange = job('waiting', { id: 'd1', fields: laneFields() });
+    await tables.given(rules(), [poison], strange, job('waiting', { id: 'plain' }));
+    expect(await fetch()).toMatchObject({ ids: ['plain'], trouble: '' });
+    const { d1 } = await dueTimes('meta:lane-delayed');
+    expect(Number(d1)).toBeGreaterThan(NOW + 1_000);
+    expect(await fetch()).toMatchObject({ ids: [], next: Number(d1), trouble: '' });
+    await tables.admin.del(poison[1]!);
+    expect((await fetch(Number(d1))).ids).toEqual(['d1']);
+  });
+
   it('keeps nobody from being noted down who goes on in the same call', async () => {
     const inLane = (id: string, name: string) => ({ ...completion, ...seenInLane, jobId: id, lane: name });
     const active = (id: string, name: string) => job('active', { id, fields: laneFields('5', '1', name) });
