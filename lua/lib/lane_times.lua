@@ -15,8 +15,6 @@ local lane_times = {}
 local MOST_PER_CALL = "500"
 -- Lanes that were held back go on in one call until so many jobs have been let out.
 local MOST_RELEASED = 1000
--- What cannot be admitted is asked for again when so much time has gone by.
-local TRY_AGAIN_MS = 30000
 
 local function due_now(q, key)
   return call("ZRANGEBYSCORE", key, "-inf", q.now_text, "LIMIT", "0", MOST_PER_CALL)
@@ -48,7 +46,7 @@ local function admit(q, ids)
     local is_done, name = pcall(enter, q, id)
     if not is_done then
       trouble = trouble or name
-      call("ZADD", q.lane_delayed, "XX", clock.text(q.now + TRY_AGAIN_MS), id)
+      call("ZADD", q.lane_delayed, "XX", clock.text(q.now + lanes.try_again_ms), id)
     elseif name and not found[name] then
       found[name] = true
       order[#order + 1] = name
@@ -83,7 +81,7 @@ local function admit_held(q, names)
     if is_done then
       count = count + released
     else
-      call("ZADD", q.lane_held, clock.text(q.now + TRY_AGAIN_MS), name)
+      call("ZADD", q.lane_held, clock.text(q.now + lanes.try_again_ms), name)
     end
     if count >= MOST_RELEASED then
       break

@@ -23,6 +23,9 @@ local signals = require("lib.signals")
 local lanes = {}
 
 local MOST_GHOSTS = lane_followers.most_ghosts
+-- What cannot be admitted because its lane cannot be read is asked for again when so much time has gone by.
+lanes.try_again_ms = 30000
+
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 
@@ -76,8 +79,9 @@ local function held_until(q, lane)
   if ordering_delay == 0 then
     return nil
   end
-  local id, place = lane_rest.first(q, lane.name)
-  if not id or place == "-inf" then
+  -- What cannot be read holds nobody back: whoever ends a job must not fail for it.
+  local is_read, id, place = pcall(lane_rest.first, q, lane.name)
+  if not is_read or not id or place == "-inf" then
     return nil
   end
   local row = jobs.fields(q, id, jobs.field.attempts_started)
@@ -164,6 +168,17 @@ function lanes.postpone(q, id, due)
   call("ZADD", q.lane_delayed, clock.text(due), id)
   lane_state.set_waiting(q, id, NOT_YET)
   signals.delay(q)
+end
+
+-- Check: a job whose lane cannot be read can be put aside.
+function lanes.check_aside(q)
+  lane_state.check_keys(q)
+  shapes.check(q, "lane_delayed", "lane_waiting")
+end
+
+-- Settle: it waits for a time at which that is tried again.
+function lanes.put_aside(q, job)
+  lanes.postpone(q, job.id, q.now + lanes.try_again_ms)
 end
 
 -- Of a fetch: lanes that have to be asked about, the jobs that are in question, and their places in it.

@@ -98,6 +98,17 @@ describe('a lane that cannot be read', () => {
     expect((await fetch(Number(d1))).ids).toEqual(['d1']);
   });
 
+  it('fails nobody who ends a job of it, also where its first job would be held back', async () => {
+    await tables.given(
+      lane({ out: ['1'] }),
+      [hset(`${ROOT}:meta:lane-out`, { a: '1' }), ...rules('10'), poison],
+      job('active', { fields: laneFields() }),
+    );
+    const ended = { ...completion, ...seenInLane, jobId: '1', lane: 'a' };
+    expect(await fetch(NOW, [ended])).toMatchObject({ refused: [], trouble: '' });
+    expect(content(await tables.keyspace(), 'completed')).toEqual([['1', String(NOW)]]);
+  });
+
   it('keeps nobody from being noted down who goes on in the same call', async () => {
     const inLane = (id: string, name: string) => ({ ...completion, ...seenInLane, jobId: id, lane: name });
     const active = (id: string, name: string) => job('active', { id, fields: laneFields('5', '1', name) });
