@@ -44,9 +44,6 @@ end
 local MOST_IN_RANGE = 2147483647
 
 local function candidates(q, key, arg)
-  if arg.limit > MOST_IN_RANGE then
-    arg.limit = 0
-  end
   if arg.state == "completed" or arg.state == "failed" then
     local most = arg.limit > 0 and math.min(arg.limit, arg.most) or arg.most
     return call("ZRANGEBYSCORE", key, "-inf", arg.cutoff, "LIMIT", 0, most), true
@@ -57,17 +54,42 @@ local function candidates(q, key, arg)
   return call("LRANGE", key, arg.limit > 0 and -arg.limit or 0, -1), false
 end
 
--- What rests in lanes is waiting, and what waits there for its time is delayed.
-local function in_lanes(q, arg)
+-- Ids that are read at once.
+local STEP = 1000
+
+-- What rests in lanes is waiting, and what waits there for its time is delayed. How many were looked at.
+local function clean_lanes(q, arg, cleaned)
   if arg.state ~= "wait" and arg.state ~= "delayed" or not queue.settings(q).lanes then
-    return {}
+    return 0
   end
-  local most = arg.limit > 0 and math.min(arg.limit, MOST_IN_RANGE) or MOST_IN_RANGE
   local not_yet = call("ZCARD", q.lane_delayed)
-  if arg.state == "wait" then
-    return call("ZRANGE", q.lane_waiting, not_yet, math.min(not_yet + most, MOST_IN_RANGE) - 1)
+  local most = arg.state == "wait" and MOST_IN_RANGE - not_yet or not_yet
+  if arg.limit > 0 then
+    most = math.min(most, arg.limit)
   end
-  return not_yet > 0 and call("ZRANGE", q.lane_waiting, 0, math.min(most, not_yet) - 1) or {}
+  -- What goes leaves its place to the one behind it; what stays is passed over.
+  local looked, at = 0, arg.state == "wait" and not_yet or 0
+  while looked < most and #cleaned < arg.most do
+    local ids = call("ZRANGE", q.lane_waiting, at, at + math.min(STEP, most - looked) - 1)
+    if #ids == 0 then
+      break
+    end
+    for _, id in ipairs(ids) do
+      if #cleaned >= arg.most then
+        break
+      end
+      looked = looked + 1
+      if not is_due(q, id, arg.state, tonumber(arg.cutoff)) then
+        at = at + 1
+      elseif removal.discard(q, nil, false, id) then
+        cleaned[#cleaned + 1] = id
+      else
+        -- The end of one before it has let it out: it rests there no more.
+        looked = looked - 1
+      end
+    end
+  end
+  return looked
 end
 
 local function told(q, cleaned)
@@ -82,23 +104,13 @@ return {
     shapes.check(q, arg.state)
 
     -- write
+    if arg.limit > MOST_IN_RANGE then
+      arg.limit = 0
+    end
     local cleaned = {}
     -- First those that rest in lanes: the end of one that is out lets the next out.
-    local laned = in_lanes(q, arg)
-    local looked = #laned
-    for _, id in ipairs(laned) do
-      if #cleaned >= arg.most then
-        break
-      end
-      if is_due(q, id, arg.state, tonumber(arg.cutoff)) then
-        if removal.discard(q, nil, false, id) then
-          cleaned[#cleaned + 1] = id
-        else
-          looked = looked - 1
-        end
-      end
-    end
-    if arg.limit > 0 and looked >= arg.limit then
+    local looked = clean_lanes(q, arg, cleaned)
+    if #cleaned >= arg.most or arg.limit > 0 and looked >= arg.limit then
       return told(q, cleaned)
     end
     arg.limit = arg.limit > 0 and arg.limit - looked or 0

@@ -97,10 +97,10 @@ function lane_rest.check(q, name)
   end
 end
 
--- The place of the first of a line, as text; before all where its record is gone, so that it is passed over.
+-- The place of the first of a line, as text; before all where its record is gone, so that it is passed over, or has none.
 local function place_of(q, id)
   local row = jobs.fields(q, id, ORDER)
-  return row and row[1] or "-inf"
+  return row and tonumber(row[1]) and row[1] or "-inf"
 end
 
 local function member_in_line(id)

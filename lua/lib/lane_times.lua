@@ -12,52 +12,95 @@ local queue = require("lib.queue")
 local lane_times = {}
 
 -- One call takes at most this many, so that Redis is not held by a burst coming due.
-local MOST_PER_CALL = "1000"
+local MOST_PER_CALL = "500"
+-- Lanes that were held back go on in one call until so many jobs have been let out.
+local MOST_RELEASED = 1000
 
 local function due_now(q, key)
   return call("ZRANGEBYSCORE", key, "-inf", q.now_text, "LIMIT", "0", MOST_PER_CALL)
 end
 
--- All that are due come to rest before the first goes out, so that those of one lane go in its order.
+-- Write: the job comes to rest in its lane, or is forgotten if it is none of any lane. The lane that it came to. It leaves
+-- its old place last: where it cannot come to rest it stays there.
+local function enter(q, id)
+  local job = jobs.load(q, id)
+  local name = job and job.lane
+  if name then
+    lanes.check(q, name)
+    lanes.arrive(q, job)
+    jobs.set(q, id, "delay", "0")
+    events.append(q, "waiting", "jobId", id, "prev", "delayed", "lane", name)
+  else
+    lane_state.set_waiting(q, id, false)
+  end
+  call("ZREM", q.lane_delayed, id)
+  return name
+end
+
+-- All that are due come to rest before the first goes out, so that those of one lane go in its order. Each on its own: a
+-- fetch comes this way, and one lane that cannot be read must not keep every worker from its jobs. What cannot be admitted
+-- is due again later. The first trouble, or nil.
 local function admit(q, ids)
-  local found, order = {}, {}
+  local found, order, trouble = {}, {}, nil
   for _, id in ipairs(ids) do
-    local job = jobs.load(q, id)
-    if job and job.lane then
-      lanes.check(q, job.lane)
-    end
-    call("ZREM", q.lane_delayed, id)
-    if job and job.lane then
-      lanes.arrive(q, job)
-      jobs.set(q, id, "delay", "0")
-      events.append(q, "waiting", "jobId", id, "prev", "delayed", "lane", job.lane)
-      if not found[job.lane] then
-        found[job.lane] = true
-        order[#order + 1] = job.lane
-      end
-    else
-      lane_state.set_waiting(q, id, false)
+    local is_done, name = pcall(enter, q, id)
+    if not is_done then
+      trouble = trouble or name
+      call("ZADD", q.lane_delayed, "XX", clock.text(q.now + lanes.try_again_ms), id)
+    elseif name and not found[name] then
+      found[name] = true
+      order[#order + 1] = name
     end
   end
   for _, name in ipairs(order) do
-    lanes.release(q, name)
+    local is_done, err = pcall(lanes.release, q, name)
+    trouble = trouble or not is_done and err or nil
+  end
+  return trouble
+end
+
+-- The same for whoever asks for it: the others are admitted, and the trouble is told.
+local function admit_or_tell(q, ids)
+  local trouble = admit(q, ids)
+  if trouble then
+    error(trouble, 0)
+  end
+end
+
+local function go_on(q, name)
+  lanes.check(q, name)
+  call("ZREM", q.lane_held, name)
+  return lanes.release(q, name)
+end
+
+-- The same of lanes whose first job was held back. Where they let many out, the others are still due at the next call.
+local function admit_held(q, names)
+  local count = 0
+  for _, name in ipairs(names) do
+    local is_done, released = pcall(go_on, q, name)
+    if is_done then
+      count = count + released
+    else
+      call("ZADD", q.lane_held, clock.text(q.now + lanes.try_again_ms), name)
+    end
+    if count >= MOST_RELEASED then
+      break
+    end
   end
 end
 
 function lane_times.promote_due(q)
-  if lane_rules.of(q).uses_delayed then
+  local rules = lane_rules.of(q)
+  if rules.uses_delayed then
     local ids = due_now(q, q.lane_delayed)
     if #ids > 0 then
       events.check(q)
+      lane_state.check_keys(q)
       admit(q, ids)
     end
   end
-  if lane_rules.of(q).uses_held then
-    for _, name in ipairs(due_now(q, q.lane_held)) do
-      lanes.check(q, name)
-      call("ZREM", q.lane_held, name)
-      lanes.release(q, name)
-    end
+  if rules.uses_held then
+    admit_held(q, due_now(q, q.lane_held))
   end
 end
 
@@ -68,13 +111,13 @@ end
 
 -- Write: the job enters its lane now.
 function lane_times.promote(q, id)
-  admit(q, { id })
+  admit_or_tell(q, { id })
 end
 
 -- The same for many, earliest first; how many there were.
 function lane_times.promote_many(q, most)
   local ids = call("ZRANGE", q.lane_delayed, 0, most - 1)
-  admit(q, ids)
+  admit_or_tell(q, ids)
   return #ids
 end
 

@@ -15,6 +15,9 @@ local lane_upkeep = {}
 
 -- Lanes that one tick looks at; a queue with more has its turn tick by tick.
 local MOST_PER_TICK = 1000
+-- Jobs that one call looks at or lets out: it ends with the lane in which it has come so far, and the next call goes on.
+-- One lane has at most a thousand that are out, as many that are looked at, and lets as many out.
+local MOST_JOBS = 3000
 -- Lists up to this length are read whole, to tell a job that lies nowhere from one that waits. In longer ones nobody
 -- looks: a job is lost only by a defect, and that search would hold the server.
 local MOST_LISTED = 10000
@@ -63,62 +66,74 @@ end
 local function heal(q, name, id, trouble, outcome)
   local job = { id = id, key = keys.job(q, id), lane = name }
   if trouble == "finished" then
-    lanes.finished(q, job.lane, job.id, outcome)
+    lanes.ended(q, name, id, outcome)
   elseif trouble == "gone" then
-    lanes.removed(q, job)
+    lane_state.drop(q, lane_state.open(q, name), id)
   else
     local row = jobs.fields(q, id, jobs.field.attempts_started)
     job.has_run = row and row[1] and true or false
-    lanes.turn_back(q, job)
+    lanes.put_back(q, job)
   end
 end
 
--- One lane: what was found is appended to `found` as lane, id, word.
+local function tell(found, ...)
+  for i = 1, select("#", ...) do
+    found[#found + 1] = select(i, ...)
+  end
+end
+
+-- One lane: what was found is appended to `found` as lane, id, word. It goes on when all of it has been looked at, so that
+-- it passes over as few as may be in one call. How many jobs were looked at or let out.
 local function check_lane(q, name, listed, most_resting, heals, found)
   lanes.check(q, name)
   local lane = lane_state.open(q, name)
-  local function tell(id, word)
-    found[#found + 1], found[#found + 2], found[#found + 3] = name, id, word
-  end
-  for _, id in ipairs({ unpack(lane_state.out(lane)) }) do
+  local out, had_room = { unpack(lane_state.out(lane)) }, lane_state.has_room(lane)
+  for _, id in ipairs(out) do
     local trouble, outcome = trouble_with(q, name, id, listed)
     if trouble then
-      tell(id, trouble)
+      tell(found, name, id, trouble)
       if heals then
         heal(q, name, id, trouble, outcome)
       end
     end
   end
-  local resting, members = lane_rest.range(q, name, 0, most_resting - 1)
+  local resting, members = {}, {}
+  if most_resting > 0 then
+    resting, members = lane_rest.range(q, name, 0, most_resting - 1)
+  end
   for i, id in ipairs(resting) do
     if not jobs.exists(q, id) then
-      tell(id, "gone")
+      tell(found, name, id, "gone")
       if heals then
         lane_state.drop_resting(q, lane, id, members[i])
       end
     end
   end
-  if lanes.is_stuck(q, lane) then
-    tell("", "stuck")
+  if had_room and lanes.is_stuck(q, lane) then
+    tell(found, name, "", "stuck")
   end
-  if heals then
-    lanes.release(q, name)
-  end
+  return #out + #resting + (heals and lanes.release(q, name) or 0)
 end
 
--- Lanes by name, from behind `after` on. What was found, and the name to go on from (empty after the last one).
+-- Lanes by name, from behind `after` on, as many as one call may. What was found, the name to go on from (empty after the
+-- last one), and how many were checked.
 function lane_upkeep.check(q, after, most, most_resting, heals)
   local names = call("ZRANGEBYLEX", q.lanes, after == "" and "-" or "(" .. after, "+", "LIMIT", 0, most)
   local listed = #names > 0 and listed_ids(q)
-  local found = {}
-  for _, name in ipairs(names) do
+  local found, seen, count = {}, 0, 0
+  while count < #names and seen < MOST_JOBS do
+    count = count + 1
+    local name = names[count]
     -- Each on its own: a lane that cannot be read must not keep the others from being healed.
-    local is_done, err = pcall(check_lane, q, name, listed, most_resting, heals, found)
-    if not is_done then
-      found[#found + 1], found[#found + 2], found[#found + 3] = name, "", "error"
+    local is_done, seen_there = pcall(check_lane, q, name, listed, most_resting, heals, found)
+    if is_done then
+      seen = seen + seen_there
+    else
+      tell(found, name, "", "error")
     end
   end
-  return found, #names < most and "" or names[#names], #names
+  local is_last = count == #names and #names < most
+  return found, is_last and "" or names[count], count
 end
 
 local RARE = { o = "lane_settings", d = "lane_delayed", h = "lane_held" }
@@ -147,7 +162,8 @@ function lane_upkeep.tick(q)
     end
     lane_rules.mark(q)
   end
-  lane_times.promote_due(q)
+  -- What has come due and cannot be admitted keeps no lane from being healed.
+  pcall(lane_times.promote_due, q)
   local after = call("HGET", q.meta, "yoke.laneCursor") or ""
   local _, following = lane_upkeep.check(q, after, MOST_PER_TICK, 1, true)
   if following ~= after then

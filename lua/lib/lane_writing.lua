@@ -97,8 +97,13 @@ local function write_waiting(q, scores)
   end
 end
 
+-- One that cannot be read stays listed, for the upkeep, and keeps the others from nothing.
 local function is_alive(q, lane)
-  return #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) or lane_state.depth(q, lane) > 0
+  if #lane_state.out(lane) > 0 or lane_state.is_blocked(lane) then
+    return true
+  end
+  local is_read, depth = pcall(lane_state.depth, q, lane)
+  return not is_read or depth > 0
 end
 
 local function write_lanes(q, changed)

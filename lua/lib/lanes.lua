@@ -24,6 +24,9 @@ local signals = require("lib.signals")
 local lanes = {}
 
 local MOST_GHOSTS = lane_followers.most_ghosts
+-- What cannot be admitted because its lane cannot be read is asked for again when so much time has gone by.
+lanes.try_again_ms = 30000
+
 -- Below every time: the score in `lane_waiting` of what waits for its time.
 local NOT_YET = "-1"
 
@@ -77,8 +80,9 @@ local function held_until(q, lane)
   if ordering_delay == 0 then
     return nil
   end
-  local id, place = lane_rest.first(q, lane.name)
-  if not id or place == "-inf" then
+  -- What cannot be read holds nobody back: whoever ends a job must not fail for it.
+  local is_read, id, place = pcall(lane_rest.first, q, lane.name)
+  if not is_read or not id or place == "-inf" then
     return nil
   end
   local row = jobs.fields(q, id, jobs.field.attempts_started)
@@ -96,12 +100,12 @@ function lanes.is_stuck(q, lane)
     and not held_until(q, lane)
 end
 
--- The rule.
+-- The rule. How many have left their rest.
 local function release(q, lane)
   if lane_state.is_blocked(lane) then
-    return
+    return 0
   end
-  local ghosts = 0
+  local count, ghosts = 0, 0
   while lane.resting ~= 0 and lane_state.has_room(lane) and ghosts < MOST_GHOSTS do
     local due = held_until(q, lane)
     if due then
@@ -114,10 +118,12 @@ local function release(q, lane)
     if not id then
       break
     end
+    count = count + 1
     if not let_out(q, lane, id) then
       ghosts = ghosts + 1
     end
   end
+  return count
 end
 
 -- The job comes to rest in its lane. In front of all others goes what has run and was turned back.
@@ -131,11 +137,12 @@ function lanes.arrive(q, job)
   rest(q, lane_state.open(q, job.lane), job)
 end
 
--- Settle: the lane goes on if it can, and is forgotten if it is empty.
+-- Settle: the lane goes on if it can, and is forgotten if it is empty. How many have left their rest.
 function lanes.release(q, name)
   local lane = lane_state.open(q, name)
-  release(q, lane)
+  local count = release(q, lane)
   lane_state.touch(q, lane)
+  return count
 end
 
 -- Settle: a job that is nowhere takes its place in its lane, or goes out at once. Its lane may still count it as out: those
@@ -162,6 +169,17 @@ function lanes.postpone(q, id, due)
   call("ZADD", q.lane_delayed, clock.text(due), id)
   lane_state.set_waiting(q, id, NOT_YET)
   signals.delay(q)
+end
+
+-- Check: a job whose lane cannot be read can be put aside.
+function lanes.check_aside(q)
+  lane_state.check_keys(q)
+  shapes.check(q, "lane_delayed", "lane_waiting")
+end
+
+-- Settle: it waits for a time at which that is tried again.
+function lanes.put_aside(q, job)
+  lanes.postpone(q, job.id, q.now + lanes.try_again_ms)
 end
 
 -- Of a fetch: lanes that have to be asked about, the jobs that are in question, and their places in it.
@@ -241,8 +259,8 @@ function lanes.let_in(q, job)
   lane_state.add_out(q, lane, job.id)
 end
 
--- Settle: the gate sent a job back, which has been taken out of the ready order.
-function lanes.turn_back(q, job)
+-- Settle: a job that does not lie in the ready order any more goes back into its lane; whoever calls this lets the lane go on.
+function lanes.put_back(q, job)
   local lane = lane_state.open(q, job.lane)
   local was_out = lane_state.drop(q, lane, job.id)
   if not was_out then
@@ -251,7 +269,12 @@ function lanes.turn_back(q, job)
     lane_state.remove_resting(q, lane, job)
   end
   rest(q, lane, job, was_out and job.has_run)
-  release(q, lane)
+end
+
+-- Settle: the gate sent a job back, which has been taken out of the ready order.
+function lanes.turn_back(q, job)
+  lanes.put_back(q, job)
+  release(q, lane_state.open(q, job.lane))
 end
 
 -- The next of a lane whose only one that was out has completed goes; `next_id` has been taken from its rest already.
@@ -318,14 +341,20 @@ function lanes.hand_over(q, names, count)
   end
 end
 
--- Settle: the job has finished for good, and the lane goes on, or halts where the queue wants that.
-function lanes.finished(q, name, id, outcome)
+-- Settle: the job has finished for good and is out no more, and its lane halts where the queue wants that; whoever calls
+-- this lets the lane go on.
+function lanes.ended(q, name, id, outcome)
   local lane = lane_state.open(q, name)
   lane_state.drop(q, lane, id)
   if outcome == "failed" and lane_rules.of(q).on_failure == "halt" then
     lane_state.set_own(q, lane, { is_halted = true })
   end
-  release(q, lane)
+end
+
+-- Settle: the same, and the lane goes on.
+function lanes.finished(q, name, id, outcome)
+  lanes.ended(q, name, id, outcome)
+  release(q, lane_state.open(q, name))
 end
 
 -- Takes a job that is not out from where it rests or waits for its time: `wait`, `delayed`, or nil. `is_long`: lines are

@@ -2,8 +2,9 @@
 --- The next ready job becomes this worker's: leased, counted as started, announced. An id without a record
 --- (or with something else in its place) is dropped, so that it can never block those behind it. A member of a group
 --- that has been cancelled, or has its outcome already, does not run again. A job of a lane whose turn it is not goes
---- back into its lane: it came by a door that knows nothing of lanes. An id whose job is running already was put there a
---- second time, and is dropped too; so is a job of a lane that has ended.
+--- back into its lane: it came by a door that knows nothing of lanes; where that lane cannot be read, it waits for its
+--- time beside it. An id whose job is running already was put there a second time, and is dropped too; so is a job of a
+--- lane that has ended.
 --- `job_ids` are the jobs to claim, up to that at `last`: the next one is that `at`, the one behind it is `step` further,
 --- 1 or -1. `room` are the bytes of payload that the reply may still take. `peeked` is the record of the next one, where it
 --- was read before.
@@ -252,6 +253,28 @@ local function count_fresh(q, arg)
   return count, rooms[count], other
 end
 
+-- Check: what becomes of a job of a lane that is not free: see `lanes.gate`; `aside` where its lane cannot be read. It must
+-- not block those behind it.
+local function gate_of(q, job)
+  local gate = lanes.gate(q, job)
+  if gate ~= "pass" then
+    lanes.check(q, job.lane)
+  end
+  return gate
+end
+
+local function gate_or_aside(q, job)
+  local is_read, gate = pcall(gate_of, q, job)
+  if not is_read then
+    if not shapes.is_wrong_type(gate) then
+      error(gate, 0)
+    end
+    lanes.check_aside(q)
+    return "aside"
+  end
+  return gate
+end
+
 -- It has begun and somebody holds it: its id was put here while it runs. A lock alone does not say so, for it may have been
 -- left behind.
 local function is_running(q, id)
@@ -289,12 +312,13 @@ local function claim_other(q, arg, id, flat, outcome)
   has_ended = lane and has_ended and lies_among_ended(q, id)
   if has_ended then
     job = in_lane(id, flat)
-    lanes.check(q, lane)
+    lanes.check_end(q, job.lane)
   elseif lane and (is_withheld or not lanes.is_free(q, lane, id)) then
     job = in_lane(id, flat)
-    gate = lanes.gate(q, job)
-    if gate ~= "pass" or is_withheld then
-      lanes.check(q, job.lane)
+    if is_withheld then
+      lanes.check_end(q, job.lane)
+    else
+      gate = gate_or_aside(q, job)
     end
   end
 
@@ -314,6 +338,11 @@ local function claim_other(q, arg, id, flat, outcome)
   if gate == "back" then
     put_aside(q, from, id)
     lanes.turn_back(q, job)
+    return "turned_back"
+  end
+  if gate == "aside" then
+    put_aside(q, from, id)
+    lanes.put_aside(q, job)
     return "turned_back"
   end
   chosen_keys[1], chosen[1] = key, flat

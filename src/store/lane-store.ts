@@ -113,7 +113,8 @@ export class LaneStore {
     do {
       const arg = { after, most: STEP, mostResting, heals };
       const reply = (await this.session.run(checkLanesCall, checkLanesCall.encode(arg))) as string[];
-      const [following = '', count = '0', ...found] = reply;
+      const [following = '', count = '0', text = '[]'] = reply;
+      const found = JSON.parse(text) as string[];
       for (let i = 0; i < found.length; i += 3) {
         const problem = found[i + 2] as LaneFinding['problem'];
         findings.push({ lane: found[i]!, jobId: found[i + 1]!, problem });

@@ -359,6 +359,47 @@ describe('healing', () => {
     expect((await hand.queue.auditLanes()).checked).toBe(2300);
   });
 
+  describe('more than a thousand lanes with three jobs each that ended elsewhere', () => {
+    const lanes = Array.from({ length: 1100 }, (_, n) => `l${String(n).padStart(4, '0')}`);
+    const ended = lanes.flatMap((lane) => [1, 2, 3].map((n) => `${lane}-${n}`));
+
+    async function endedElsewhere() {
+      const { queue } = laneHand(bundle, { laneConcurrency: 3 });
+      const { admin } = bundle.server;
+      // A queue goes through its lanes when it has written its rules: that is over before there are any.
+      await eventually(async () =>
+        expect(await admin.hget(queue.toKey('meta'), 'yoke.lanes')).toMatch(/^3 /),
+      );
+      await queue.getLaneCount();
+      await queue.addBulk(
+        lanes.flatMap((lane) =>
+          [1, 2, 3, 4].map((n) => ({ name: 'n', data: {}, opts: { lane, jobId: `${lane}-${n}` } })),
+        ),
+      );
+      await admin.del(queue.toKey('wait'));
+      await admin.zadd(queue.toKey('completed'), ...ended.flatMap((id) => ['1', id]));
+      return { queue, waiting: () => admin.lrange(queue.toKey('wait'), 0, -1) };
+    }
+    const fourths = lanes.map((lane) => `${lane}-4`);
+
+    it('are all reported, and all go on where asked', async () => {
+      const { queue, waiting } = await endedElsewhere();
+      const found = ended.map((jobId) => ({ lane: jobId.slice(0, 5), jobId, problem: 'finished' }));
+      const { checked, findings } = await queue.auditLanes();
+      expect(checked).toBe(1100);
+      expect(findings.filter(({ problem }) => problem === 'finished')).toEqual(found);
+      await queue.auditLanes({ heal: true });
+      expect((await waiting()).sort()).toEqual(fourths);
+      expect(await queue.auditLanes()).toEqual({ checked: 1100, findings: [] });
+    });
+
+    it('all go on by new rules', async () => {
+      const { queue, waiting } = await endedElsewhere();
+      bundle.queue(queue.name, { laneConcurrency: 4 });
+      await eventually(async () => expect((await waiting()).sort()).toEqual(fourths));
+    });
+  });
+
   it('an id without a record in the lane is passed over', async () => {
     const hand = laneHand(bundle);
     await hand.add('a1 a2 a3');

@@ -1,7 +1,8 @@
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cleanCall } from '../../src/store/generated/engine.ts';
 import { events, gone, list, without } from '../support/expected.ts';
-import { type Command, crowd, job, NOW, ROOT, usedQueue } from '../support/given.ts';
+import { type Command, crowd, job, lane, NOW, ROOT, usedQueue } from '../support/given.ts';
+import { commandsOf, runShim } from './shim.ts';
 import { expectChange, useTables } from './tables.ts';
 
 const tables = useTables();
@@ -78,6 +79,26 @@ describe('clean', () => {
       ...job('delayed', { id: pending, fields: { rjk: 's' } }),
     ];
     await expectChange(tables, given, clean('delayed'), [], { 'q:events': cleaned(0) });
+  });
+
+  it('what rests in lanes goes as far as it is old, some at a time', async () => {
+    const resting = Array.from({ length: 2500 }, (_, i) => `r${i}`);
+    const isYoung = (id: string) => Number(id.slice(1)) % 5 === 0;
+    const young = resting
+      .filter(isYoung)
+      .map((id): Command => ['HSET', `${ROOT}:${id}`, 'timestamp', String(NOW)]);
+    await tables.given(usedQueue(), lane({ own: 'p', resting }), young);
+    const old = resting.filter((id) => !isYoung(id));
+    expect(await tables.run(clean('wait', NOW - 10, 30))).toEqual(old.slice(0, 24));
+    expect(await tables.run(clean('wait', NOW - 10))).toEqual(old.slice(24, 1024));
+    // Reads no further than it has to: nobody else is served meanwhile.
+    const run = await runShim(tables.admin, clean('wait', NOW - 10, 0, 100));
+    expect(run.reply![2]).toEqual(old.slice(1024, 1124));
+    expect(commandsOf(run).filter(({ command }) => command === 'LRANGE')).toEqual([]);
+    expect(await tables.run(clean('wait', NOW - 10))).toEqual(old.slice(1124));
+    expect(await tables.run(clean('wait', NOW - 10))).toEqual([]);
+    expect(await tables.admin.zcard(`${ROOT}:de`)).toBe(500);
+    expect(await tables.admin.zcard(`${ROOT}:meta:lane:a`)).toBe(500);
   });
 
   it('a deduplication that the job stands for ends', async () => {

@@ -92,7 +92,6 @@ describe('the Lua tree', () => {
       'transitions/add_group.lua unpack(statuses)': 'at most 1,000 members, two values each',
       'transitions/add_group.lua unpack(plan)': 'at most 1,000 members and mappings, two values each',
       'transitions/reprocess.lua unpack(forgotten)': 'at most five',
-      'calls/check_lanes.lua unpack(found)': 'three per job that is out or looked at',
       'lib/lane_out.lua unpack(names, first, last)': 'as many as a call has items',
       'lib/lane_followers.lua unpack(records, 1, count)': 'as many as a call has items',
       'lib/lane_writing.lua unpack(ids, from': 'in steps of 1,000',

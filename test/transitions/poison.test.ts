@@ -99,6 +99,8 @@ const tolerated: Record<string, string> = {
   'add_in_lane, 1': 'the same',
   'remove, 1': 'what lies in the place of the record is removed, and that is told',
   'claim, 1': 'an id that stands for no job is taken out, so that it never blocks those behind it',
+  'claim, meta:lane:a':
+    'a job whose lane cannot be read waits beside it for its time, so that it never blocks those behind it',
   'reclaim, 1': 'the same for an id in active',
   'the call maintain, 1': 'the same',
   'the call check_lanes, r1': 'a resting job without a record is forgotten',
