@@ -1,12 +1,13 @@
 -- Jobs that a fetch has looked at leave the ready order, and those that it claims become active, all at once. What lies
--- in `wait` is taken from its end, one after the other. Not opened, everything happens at once.
+-- in `wait` is taken from its end, one after the other, and what lies in `prioritized` from its beginning. Not opened,
+-- everything happens at once.
 
 local clock = require("lib.clock")
 
 local batch_claims = {}
 
 -- Kept from call to call: to fill them costs less than to make them. Only as many as are counted belong to this call.
-local claimed, prioritized = {}, {}
+local claimed = {}
 
 function batch_claims.open(q)
   q.claiming = { waiting = 0, prioritized = 0, claimed = 0 }
@@ -24,8 +25,7 @@ function batch_claims.drop(q, from, id)
   elseif from == "lane" then
     q.shown_count = q.shown_count + 1
   elseif claiming then
-    local count = claiming.prioritized + 1
-    prioritized[count], claiming.prioritized = id, count
+    claiming.prioritized = claiming.prioritized + 1
   else
     call("ZREM", q.prioritized, id)
   end
@@ -46,6 +46,8 @@ function batch_claims.claim(q, arg, first, last, active)
     q.shown_count = q.shown_count + last - first + 1
   elseif from == "wait" and claiming then
     claiming.waiting = claiming.waiting + last - first + 1
+  elseif claiming then
+    claiming.prioritized = claiming.prioritized + last - first + 1
   elseif not arg.is_taken then
     for number = first, last do
       batch_claims.drop(q, from, arg.job_ids[arg.at + (number - 1) * arg.step])
@@ -83,7 +85,8 @@ function batch_claims.flush(q)
     call("LTRIM", q.wait, "0", clock.text(-claiming.waiting - 1))
   end
   if claiming.prioritized > 0 then
-    call("ZREM", q.prioritized, unpack(prioritized, 1, claiming.prioritized))
+    -- A fetch reads them from the first on, leaves none out, and comes here before it lets others in.
+    call("ZREMRANGEBYRANK", q.prioritized, "0", clock.text(claiming.prioritized - 1))
   end
 end
 

@@ -163,20 +163,26 @@ function jobs.erase(q, id)
     key .. tail.unsuccessful)
 end
 
--- Six keys of each; so many at a time that they can be unpacked.
+-- The record and five keys of each; so many at a time that they can be unpacked.
 local ERASED_AT_ONCE = 500
 
+-- A server looks for a key that is to be deleted three times, and once for one that is asked for: most jobs have none but
+-- their record.
 function jobs.erase_many(q, ids)
   local tail = keys.tail
   for first = 1, #ids, ERASED_AT_ONCE do
-    local doomed, count = {}, 0
+    local records, others, count = {}, {}, 0
     for i = first, math.min(first + ERASED_AT_ONCE - 1, #ids) do
       local key = keys.job(q, ids[i])
-      doomed[count + 1], doomed[count + 2], doomed[count + 3] = key, key .. tail.logs, key .. tail.dependencies
-      doomed[count + 4], doomed[count + 5], doomed[count + 6] = key .. tail.processed, key .. tail.failed, key .. tail.unsuccessful
-      count = count + 6
+      records[#records + 1] = key
+      others[count + 1], others[count + 2], others[count + 3] = key .. tail.logs, key .. tail.dependencies, key .. tail.processed
+      others[count + 4], others[count + 5] = key .. tail.failed, key .. tail.unsuccessful
+      count = count + 5
     end
-    call("DEL", unpack(doomed))
+    if call("EXISTS", unpack(others)) > 0 then
+      call("DEL", unpack(others))
+    end
+    call("DEL", unpack(records))
   end
 end
 

@@ -29,7 +29,7 @@ function retention.of(count, age, limit)
   return last_keep
 end
 
--- Most are tied to nothing that has to hear of it, and go together.
+-- Most are tied to nothing that has to hear of it, and go together. Whether all were.
 local function erase(q, ids)
   local untied = {}
   for _, id in ipairs(ids) do
@@ -42,6 +42,7 @@ local function erase(q, ids)
     end
   end
   jobs.erase_many(q, untied)
+  return #untied == #ids
 end
 
 local function trim(q, set, keep)
@@ -56,8 +57,10 @@ local function trim(q, set, keep)
   end
   if keep.count > 0 then
     local ids = call("ZREVRANGE", set, keep.count, keep.count + MOST_PER_CALL - 1)
-    if #ids > 0 then
-      erase(q, ids)
+    if #ids > 0 and erase(q, ids) and #ids < MOST_PER_CALL then
+      -- They are the oldest, and nobody has heard of it who could have put one in front of them.
+      call("ZREMRANGEBYRANK", set, 0, #ids - 1)
+    elseif #ids > 0 then
       call("ZREM", set, unpack(ids))
     end
   end

@@ -81,7 +81,8 @@ describe('the Lua tree', () => {
       'lib/group_record.lua unpack(names)': 'at most 1,000 members',
       'lib/jobs.lua unpack(KNOWN)': 'a fixed list',
       'lib/jobs.lua unpack(ties)': 'a handful of fields',
-      'lib/jobs.lua unpack(doomed)': 'six keys each of at most 500 jobs',
+      'lib/jobs.lua unpack(others)': 'five keys each of at most 500 jobs',
+      'lib/jobs.lua unpack(records)': 'at most 500',
       'lib/batch_adds.lua unpack(':
         'as many as a call promotes or adds, of members of one group at most 1,000',
       'lib/batch_claims.lua unpack(': 'as many as a call fetches',
