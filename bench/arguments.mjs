@@ -5,7 +5,7 @@ import { LIBRARIES } from './libraries.mjs';
 
 export const USAGE = `npm run bench -- [options]        needs redis-server or valkey-server on the PATH
 
-  --rounds <n>     rounds of every workload (default 7; 2 with --quick, 3 with --check)
+  --rounds <n>     rounds of every workload (default 7; 2 with --quick, 9 with --check)
   --quick          fewer jobs and rounds, no repetitions; under three minutes
   --only <a,b>     these workloads; a name also stands for all that begin with it (process)
   --libraries <a>  these libraries
@@ -62,6 +62,6 @@ export function readArguments(argv) {
 }
 
 function defaultRounds(isQuick, isCheck) {
-  if (isCheck) return 3;
+  if (isCheck) return 9;
   return isQuick ? 2 : 7;
 }
