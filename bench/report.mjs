@@ -82,7 +82,7 @@ export function renderReport(run, { chart = 'benchmarks.svg' } = {}) {
     '',
     '```sh',
     'npm ci                    # and redis-server or valkey-server on the PATH; the deep queues take some 3 GB of memory',
-    'npm run bench             # everything, 40 minutes or more; --resume goes on with a broken one, or with what was void',
+    'npm run bench             # everything, half an hour or more; --resume goes on with a broken one, or with what was void',
     'npm run bench -- --quick  # a first look, under three minutes',
     'npm run bench -- --check  # ratios to BullMQ next to the stored ones, under two minutes',
     'npm run bench -- --only process-100 --rounds 3',
