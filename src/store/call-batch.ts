@@ -36,6 +36,9 @@ export abstract class CallBatch<Arg, By extends Asker> {
   #isScheduled = false;
   #isSending = false;
   #askedAt = 0;
+  /** What has been told in this turn leads to a call of its own, which comes first. */
+  #isLeading = false;
+  readonly #untold: (() => void)[] = [];
 
   constructor(session: Session, call: EngineCall) {
     this.#session = session;
@@ -72,10 +75,8 @@ export abstract class CallBatch<Arg, By extends Asker> {
   }
 
   protected wish(arg: Arg, asker: By): void {
-    // One look at the clock for all that is wished for in one turn.
-    if (!this.#isScheduled) this.#askedAt = performance.now();
-    this.#keep(arg, asker, 0);
     this.#sendSoon();
+    this.#keep(arg, asker, 0);
   }
 
   /**
@@ -96,11 +97,14 @@ export abstract class CallBatch<Arg, By extends Asker> {
 
   // Ticks come after all promise continuations that are ready: what those wish for joins the same call.
   #sendSoon(): void {
-    if (this.#isScheduled || this.#waiting.length === 0) return;
+    if (this.#isScheduled) return;
     this.#isScheduled = true;
+    // One look at the clock for all that is wished for in one turn.
+    this.#askedAt = performance.now();
     process.nextTick(() => {
       this.#isScheduled = false;
       this.#send(this.#session.roundTrip.mostInFlightFor(this.#waitingJobs));
+      if (this.#isLeading) this.#follow();
     });
   }
 
@@ -120,20 +124,37 @@ export abstract class CallBatch<Arg, By extends Asker> {
         argv,
         // An outage is no longer for those who waited behind others: the time they have waited counts.
         batch.at(-1)!.askedAt,
-        ({ body, at }) => this.answer(batch, body, at),
-        (error) => {
-          for (const { asker, place } of batch) asker.refused(error, place);
-        },
-        () => this.#land(),
+        ({ body, at }) => this.#land(batch.length, () => this.answer(batch, body, at)),
+        (error) =>
+          this.#land(batch.length, () => {
+            for (const { asker, place } of batch) asker.refused(error, place);
+          }),
       );
     this.dispatch(batch, post);
   }
 
-  // What waits goes first: the server works on it while this answer is read and told.
-  #land(): void {
+  // Answers that come together would lead to calls that leave together, and those to such answers again: the server would
+  // have nothing to do whenever this process has. So the second is told when what the first leads to is on its way.
+  #land(count: number, tell: () => void): void {
+    if (this.#isLeading) {
+      this.#untold.push(() => this.#land(count, tell));
+      return;
+    }
     this.#inFlight--;
+    // What waits goes first: the server works on it while this is told.
     if (this.#waiting.length > 0) this.#send(this.#session.roundTrip.mostInFlight);
     for (const wake of this.#settling.splice(0)) wake();
+    if (this.#inFlight > 0 && count >= WORTH_SHARING) {
+      this.#isLeading = true;
+      this.#sendSoon();
+    }
+    tell();
+  }
+
+  // One of them may lead to a call again, and the rest comes behind that.
+  #follow(): void {
+    this.#isLeading = false;
+    while (!this.#isLeading && this.#untold.length > 0) this.#untold.shift()!();
   }
 
   // The first goes in any case, however large it is; nothing is split.

@@ -131,8 +131,7 @@ export class Session {
   }
 
   /**
-   * The same for what is called all the time: without a promise of its own. One of the two is called, once; before it
-   * `landed`, which may send what comes next: the server works on that while this reply is read.
+   * The same for what is called all the time: without a promise of its own. One of the two is called, once.
    */
   post(
     call: EngineCall,
@@ -140,11 +139,9 @@ export class Session {
     askedAt: number,
     answered: (reply: TimedReply) => void,
     failed: (error: unknown) => void,
-    landed?: () => void,
   ): void {
     this.#beforeCall();
     const read = (reply: unknown) => {
-      landed?.();
       let timed: TimedReply;
       try {
         timed = this.#read(call, reply);
@@ -154,11 +151,7 @@ export class Session {
       }
       answered(timed);
     };
-    const fail = (error: unknown) => {
-      landed?.();
-      failed(error);
-    };
-    this.#fly({ name: call.name, call, args }, askedAt, read, fail);
+    this.#fly({ name: call.name, call, args }, askedAt, read, failed);
   }
 
   async query(call: EngineCall, args: readonly string[]): Promise<unknown[]> {
