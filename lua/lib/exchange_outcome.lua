@@ -11,7 +11,7 @@ local exchange_outcome = {}
 function exchange_outcome.new(refused)
   return {
     refused = refused, count = 0, records = {}, ghosts = {},
-    last_name = false, last_options = false, last_priority = false,
+    last_name = false, last_options = false, last_priority = false, leased = false,
     turned_back = 0, limit_max = false, limit_ms = false, limited_ms = 0, due = 0, is_more = false, trouble = "",
   }
 end

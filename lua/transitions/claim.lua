@@ -134,18 +134,23 @@ local chosen_keys, chosen, chosen_lanes, rooms = {}, {}, {}, {}
 -- The numbers of the last of them that was begun with, and of the last that everybody was told of.
 local begun, told = 0, 0
 
--- Write: from the first to the last of these numbers they are this worker's, they have begun, and everybody is told. What
--- the worker gets are the records as they were. A fresh one that turns out to have begun is there twice, and this call has
--- started it a moment ago. `SET` answers with what was there before, which is nothing: a word would cost more.
-local function start_each(q, arg, first, last, started, is_fresh, outcome)
-  local ids, step, token, lease_ms, worker = arg.job_ids, arg.step, arg.token, arg.lease_ms, arg.worker
-  local at, has_lease, is_taken, stream, now = arg.at + (first - 1) * step, token ~= NO_LEASE, arg.is_taken, q.events, q.now_text
-  local claimed, place = batch_claims.claimed, batch_claims.count(q) - first + 1
-  local records, slot = outcome.records, 2 * outcome.count + 1
-  for number = first, last do
+-- Write: the first `count` of them are this worker's, they have begun, and everybody is told. What the worker gets are the
+-- records as they were. A fresh one that turns out to have begun is there twice, and this call has started it a moment ago.
+-- The leases of a call end together: to copy one costs the server a third less than to set another, which it would have to
+-- write anew for its replicas. Where something lies already nothing is copied.
+local function start_each(q, arg, count, started, is_fresh, outcome)
+  local ids, at, step, token, lease_ms, worker = arg.job_ids, arg.at, arg.step, arg.token, arg.lease_ms, arg.worker
+  local has_lease, is_taken, stream, now = token ~= NO_LEASE, arg.is_taken, q.events, q.now_text
+  local claimed, place = batch_claims.claimed, batch_claims.count(q)
+  local records, slot, leased = outcome.records, 2 * outcome.count + 1, outcome.leased
+  for number = 1, count do
     local id, key = ids[at], chosen_keys[number]
     if has_lease then
-      call("SET", key .. LOCK, token, "GET", "PX", lease_ms)
+      local lock = key .. LOCK
+      if not leased or leased == lock or call("COPY", leased, lock) == 0 then
+        call("SET", lock, token, "PX", lease_ms)
+        leased, outcome.leased = lock, lock
+      end
     end
     claimed[place + number], begun = id, number
     local new_count
@@ -168,33 +173,24 @@ local function start_each(q, arg, first, last, started, is_fresh, outcome)
   end
 end
 
--- Write: the same of `count` jobs. What was begun is claimed, also where it could not be told of. A lock that is none makes
--- the first write of its job fail, and is removed.
+-- Write: the same, and what was begun is claimed, also where it could not be told of.
 local function start(q, arg, count, started, is_fresh, outcome)
   arg.is_taken = is_alone(q, arg.from, count)
   if arg.is_taken then
     take_alone(q, arg.job_ids[arg.at])
   end
   begun, told = 0, 0
-  local removed = 0
-  repeat
-    local first, turned_back, before = begun + 1, outcome.turned_back, outcome.count
-    local is_done, err = pcall(start_each, q, arg, first, count, started, is_fresh, outcome)
-    turned_back = outcome.turned_back - turned_back
-    batch_claims.claim(q, arg, first, begun, begun - first + 1 - turned_back)
-    outcome.count = before + told - first + 1 - turned_back
-    if is_fresh then
-      new_jobs.shorten(outcome, before)
-    end
-    if not is_done then
-      local failed = begun + 1
-      if failed == removed or told < begun or not shapes.is_wrong_type(err) then
-        error(err, 0)
-      end
-      call("DEL", chosen_keys[failed] .. LOCK)
-      removed = failed
-    end
-  until is_done
+  local turned_back, before = outcome.turned_back, outcome.count
+  local is_done, err = pcall(start_each, q, arg, count, started, is_fresh, outcome)
+  turned_back = outcome.turned_back - turned_back
+  batch_claims.claim(q, arg, 1, begun, begun - turned_back)
+  outcome.count = before + told - turned_back
+  if is_fresh then
+    new_jobs.shorten(outcome, before)
+  end
+  if not is_done then
+    error(err, 0)
+  end
 end
 
 -- How many of them there are so far.

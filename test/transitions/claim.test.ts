@@ -168,6 +168,26 @@ describe('claim: waiting | prioritized -> active', () => {
     expect(idsOf(await tables.run(fetching()))).toEqual(['1']);
   });
 
+  it('each job of a fetch is leased for the same time, whatever lies where its lock belongs', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    await tables.given(
+      usedQueue(),
+      ids.flatMap((id) => job('waiting', { id })),
+      [
+        ['SET', `${ROOT}:a:lock`, 'theirs:8', 'PX', '100'],
+        ['SET', `${ROOT}:b:lock`, 'theirs:9'],
+        ['LPUSH', `${ROOT}:c:lock`, 'no lock'],
+      ],
+    );
+    const reply = await tables.run(fetching({ fetchCount: 4, token: 'mine:7', leaseMs: '30000' }));
+    expect(idsOf(reply)).toEqual(['a', 'b', 'c', 'd']);
+    const locks = ids.slice(0, 4).map((id) => `${ROOT}:${id}:lock`);
+    expect(await tables.admin.mget(locks)).toEqual(Array(4).fill('mine:7'));
+    const left = await Promise.all(locks.map((lock) => tables.admin.pttl(lock)));
+    expect(Math.min(...left)).toBeGreaterThan(20_000);
+    expect(Math.max(...left)).toBeLessThanOrEqual(30_000);
+  });
+
   it('what is due is promoted, also while the queue is paused, full or limited', async () => {
     const due = job('delayed', { due: NOW });
     const promoted: Changes = {

@@ -41,9 +41,9 @@ async function luaTools(): Promise<LuaTools> {
 const READS =
   'TIME TYPE EXISTS GET MGET STRLEN PTTL HGET HEXISTS HMGET HGETALL HKEYS HVALS HLEN LLEN LRANGE LINDEX LPOS ZCARD ZCOUNT ZSCORE ZRANGE ZREVRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREVRANGEBYSCORE ZDIFF ZINTER SCARD SISMEMBER SMEMBERS XLEN XREVRANGE';
 // Change something only if they answer with more than nothing.
-const REMOVALS = 'DEL HDEL LREM LPOP RPOP SREM ZREM ZREMRANGEBYRANK ZPOPMIN XDEL XTRIM PEXPIRE';
+const CONDITIONAL = 'COPY DEL HDEL LREM LPOP RPOP SREM ZREM ZREMRANGEBYRANK ZPOPMIN XDEL XTRIM PEXPIRE';
 const WRITES = 'SET INCR INCRBY DECRBY HSET HINCRBY LPUSH RPUSH LMOVE LTRIM RENAME SADD ZADD XADD';
-export const knownCommands = new Set(`${READS} ${REMOVALS} ${WRITES}`.split(' '));
+export const knownCommands = new Set(`${READS} ${CONDITIONAL} ${WRITES}`.split(' '));
 
 const words = (text: string) =>
   `{ ${text
@@ -52,7 +52,7 @@ const words = (text: string) =>
     .join(', ')} }`;
 
 const opening = `
-local reads, removals, writes = ${words(READS)}, ${words(REMOVALS)}, ${words(WRITES)}
+local reads, conditional, writes = ${words(READS)}, ${words(CONDITIONAL)}, ${words(WRITES)}
 local steps, items, item_now, phase_now, count = {}, {}, 0, "none", 0
 local fail_at = tonumber(table.remove(ARGV))
 local function phase(name)
@@ -67,7 +67,7 @@ local function call(command, ...)
     error({ err = "ERR injected at " .. command })
   end
   local reply = redis.call(command, ...)
-  if removals[command] then
+  if conditional[command] then
     step[4] = reply and reply ~= 0 and (type(reply) ~= "table" or #reply > 0)
   elseif writes[command] then
     step[4] = true
