@@ -38,8 +38,13 @@ function setup(mostInFlight: number) {
   const posted: Posted[] = [];
   const session = {
     roundTrip: { mostInFlight, mostInFlightFor: () => mostInFlight },
-    post: (_: unknown, names: string[], _at: number, answered: Posted['answered'], failed: Posted['failed']) =>
-      posted.push({ names, answered, failed }),
+    post: (
+      _: unknown,
+      names: string[],
+      _at: number,
+      answered: Posted['answered'],
+      failed: Posted['failed'],
+    ) => posted.push({ names, answered, failed }),
   };
   return { posted, calls: new Calls(session as unknown as Session, addManyCall) };
 }
