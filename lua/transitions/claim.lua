@@ -136,7 +136,7 @@ local begun, told = 0, 0
 
 -- Write: the first `count` of them are this worker's, they have begun, and everybody is told. What the worker gets are the
 -- records as they were. A fresh one that turns out to have begun is there twice, and this call has started it a moment ago.
--- The leases of a call end together: to copy one costs the server a third less than to set another, which it would have to
+-- The leases of a call end together: to copy one costs nearly a third less than to set another, which it would have to
 -- write anew for its replicas. Where something lies already nothing is copied.
 local function start_each(q, arg, count, started, is_fresh, outcome)
   local ids, at, step, token, lease_ms, worker = arg.job_ids, arg.at, arg.step, arg.token, arg.lease_ms, arg.worker
